@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Whether a thread passes the filter. Everything here is read-only data, so that the verifier removes what was not
- * requested; without any filter no code is left.
+ * Whether a thread passes the filter. The filter is read-only data, so that the verifier removes the checks of conditions
+ * that were not given; without any filter no code is left.
  *
  * Results for a name are cached by name, not by thread: renames and reused tids then need no handling. A small
  * two-way table costs a few ns, task storage 60 ns and an LRU map 40 ns or more.
@@ -33,7 +33,7 @@ struct filter {
 	__u8 no_kthread;
 	__u8 children; /* enum children */
 	__u8 pad;
-	__s32 not_pid; /* the recorder, 0: keep it */
+	__s32 not_pid; /* the recorder's process; 0: it is kept */
 	__u32 id_count[ID_LISTS];
 	__u32 name_count[NAME_LISTS];
 	__s32 ids[ID_LISTS][FILTER_ENTRIES];	       /* sorted, the rest is INT_MAX */
@@ -41,7 +41,7 @@ struct filter {
 };
 
 const volatile struct filter filter;
-const volatile bool life_enabled = true; /* -f no-task-life: records of life have identity only */
+const volatile bool life_enabled = true; /* -f no-task-life: life records only identify threads */
 
 struct name {
 	__u64 lo, hi; /* the 16 bytes of a comm */
@@ -75,7 +75,7 @@ struct {
 	__type(value, __u8);
 } followed SEC(".maps");
 
-volatile bool seeding = true;	/* user space is still adding the descendants that were there before the programs */
+volatile bool seeding = true;	/* user space is still adding the descendants that existed before the programs were attached */
 volatile __u64 follow_failures; /* forks that found the map full */
 
 /*
@@ -143,9 +143,8 @@ static __always_inline __u32 equal_mask(__u32 a, __u32 b)
 
 /*
  * Bit i of at: the glob up to here matches the first i bytes of the name. So one pass over the glob is enough,
- * without backtracking.
+ * without backtracking. This is a global function, which is verified once, not for every caller.
  */
-/* Global functions are verified once, not for every caller. */
 __noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
 {
 	const volatile char *glob = filter.names[0][bounded(list * FILTER_ENTRIES + entry, NAME_LISTS * FILTER_ENTRIES)];
@@ -184,7 +183,7 @@ __noinline int match_name(__u64 lo, __u64 hi, __u64 hash)
 	return lists;
 }
 
-/* The name lists that match, a bit each. An entry that two CPUs write at a time does not match its hash. */
+/* The name lists that match, a bit each. An entry that two CPUs write at the same time does not match its hash. */
 static __always_inline __u32 matching_lists(const struct name *n)
 {
 	__u64 hash = n->lo * 0x9e3779b97f4a7c15ULL ^ n->hi * 0xc2b2ae3d27d4eb4fULL;
@@ -293,7 +292,7 @@ static __always_inline bool passes_filter(struct task_struct *task)
 	return names_pass(task, &comm, &leader);
 }
 
-/* The same under the names of a record. */
+/* The same with the names in a record. */
 static __noinline bool ident_passes(const struct rec_ident *ident, struct task_struct *task)
 {
 	if (!filter.any)
@@ -314,7 +313,7 @@ static __always_inline bool has_followed_children(struct task_struct *parent)
 }
 
 /*
- * A child of a followed process is followed. Until user space has added the processes that were there before,
+ * A child of a followed process is followed. Until user space has added the processes that existed before,
  * an ancestor may not be in the map yet: then all are looked up.
  */
 static __always_inline void follow_child(struct task_struct *parent, struct task_struct *child)

@@ -10,8 +10,8 @@
  *
  * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read at its
  * distance from the CPU's run queue, which BTF gives. The address of the IRQ stack is always read in this way. Where BTF has
- * no per-CPU variables, an interrupt is what fires in the idle thread, or on the thread's own stack outside of a system
- * call, as interrupts of user mode do. So do page faults: their wakings count as an interrupt's.
+ * no per-CPU variables, a tracepoint counts as in an interrupt if it fires in the idle thread, or on the thread's own stack
+ * outside of a system call, as in an interrupt of user mode. Page faults of user mode cannot be told from those.
  *
  * Not detected: soft interrupts on arm64, except in the idle thread; and hard interrupts of a thread in the kernel where the
  * count cannot be read. They count as the thread's.
@@ -25,7 +25,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
-/* Where the preempt count is: the loader finds out, and replaces PREEMPT_COUNT_ID by the BTF id of the variable. */
+/* Where the preempt count is. The loader sets it, and replaces PREEMPT_COUNT_ID by the BTF id of the variable. */
 enum preempt_count_location {
 	PREEMPT_COUNT_UNKNOWN,
 	PREEMPT_COUNT_VARIABLE,
@@ -80,9 +80,9 @@ static __always_inline __u32 preempt_count(struct task_struct *current)
 }
 
 const volatile __s32 irq_stack_from_rq; /* bytes, to the variable that has the top of the IRQ stack; 0: not known */
-const volatile __u64 do_softirq_at[2];	/* do_softirq, and what the compiler split from it; 0: there is none */
+const volatile __u64 do_softirq_at[2];	/* of do_softirq, and of the part that the compiler may split off; 0: there is none */
 
-#define DO_SOFTIRQ_SIZE 1024 /* what lies behind it switches to no stack */
+#define DO_SOFTIRQ_SIZE 1024 /* at most; no function right after it switches stacks */
 
 /* Whether the running thread itself, and no interrupt, has switched to the IRQ stack (call_on_irqstack in asm/irq_stack.h). */
 static __always_inline bool runs_own_softirqs(struct task_struct *current)
@@ -143,7 +143,7 @@ static __always_inline bool is_user_interrupt(void *ctx, struct task_struct *cur
 }
 #endif
 
-/* Soft interrupts are what it runs. */
+/* Soft interrupts are this thread's own work: they count as the thread's. */
 static __always_inline bool is_ksoftirqd(struct task_struct *task)
 {
 	return task->flags & PF_KTHREAD && *(__u64 *)task->comm == *(const __u64 *)"ksoftirq";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The fields of the kernel's structures that we read. Offsets are relocated when the programs are loaded; a field
- * that not every kernel has is read behind bpf_core_field_exists().
+ * The fields of the kernel's structures that the programs read. Offsets are relocated when the programs are loaded; a
+ * field that not every kernel has is read only if bpf_core_field_exists().
  */
 #ifndef WPROF_KERNEL_H
 #define WPROF_KERNEL_H
@@ -37,17 +37,11 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_USER_STACK = 256,
 	BPF_F_MMAPABLE = 1024,
-	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
-	BPF_RB_AVAIL_DATA = 0,
 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
 #define EBUSY 16
-
-struct bpf_dynptr {
-	__u64 opaque[2];
-};
 
 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x10
@@ -104,7 +98,7 @@ struct upid {
 };
 
 struct pid {
-	unsigned int level;	/* of its PID namespace; 0: the first one */
+	unsigned int level;	/* of its PID namespace; 0: the initial one */
 	struct upid numbers[]; /* its number in that namespace and in those above, by level; numbers[1] up to 6.4 */
 };
 
@@ -175,7 +169,7 @@ struct task_struct {
 	int exit_state;
 	int exit_code;
 	unsigned int in_execve : 1;
-	unsigned long nvcsw;  /* how often it left a CPU to wait */
+	unsigned long nvcsw;  /* how often it left a CPU to block */
 	unsigned long nivcsw; /* ... and was preempted */
 	int pid;
 	int tgid;

@@ -11,14 +11,14 @@ const volatile bool args_enabled = true;
 
 static __always_inline void write_comm(char *to, struct task_struct *task)
 {
-	/* Up to 6.1 the bytes behind the 0 are what was there before. */
+	/* Up to 6.1 the bytes after the 0 are left over from a longer name. */
 	__builtin_memset(to, 0, COMM_LEN);
 	bpf_probe_read_kernel_str(to, COMM_LEN, task->comm);
 }
 
 #define MAX_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
-/* A thread's id in its own PID namespace: 0 in the first one, so that it costs nothing without containers. */
+/* A thread's id in its own PID namespace; 0: that is the initial one, so that it costs nothing without containers. */
 static __always_inline __u32 ns_number(struct task_struct *task)
 {
 	struct pid *pid = task->thread_pid;
@@ -89,8 +89,8 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 }
 
 /*
- * The kernel makes io_uring's workers, and vhost's since 6.4, without the fork tracepoint: their first wakeup shows
- * them. It must be attached before sched_wakeup_new, so that the fork stands before that.
+ * The kernel creates io_uring's workers, and vhost's since 6.4, without the fork tracepoint: their fork is recorded at
+ * their first wakeup. The program must be attached before sched_wakeup_new, so that the fork comes before the wakeup.
  */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(user_worker, struct task_struct *worker)
@@ -100,7 +100,7 @@ int BPF_PROG(user_worker, struct task_struct *worker)
 	return 0;
 }
 
-/* Returns whether all of the path was there. */
+/* Returns whether the whole path fitted. */
 static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct *task, __u32 old_tid,
 				       const char *filename, __u32 room)
 {
@@ -114,7 +114,7 @@ static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct 
 	return len < room;
 }
 
-/* Without a page fault: what is not in memory, because it was swapped out at once, is left out. */
+/* Takes no page fault: if the arguments are not in memory, because they were swapped out at once, there is no record. */
 static __always_inline void write_args(struct rec_args *rec, struct task_struct *task, __u64 from, __u64 len, __u32 room)
 {
 	if (len > room) {
@@ -129,7 +129,7 @@ static __always_inline void write_args(struct rec_args *rec, struct task_struct 
 		submit(rec, sizeof(*rec) + room);
 }
 
-/* The kernel has just put the words into the new memory, back to back. */
+/* The kernel has just copied the arguments to the new stack, back to back. */
 static __always_inline void record_args(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;

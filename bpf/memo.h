@@ -2,12 +2,12 @@
 /*
  * A cache of kernel stacks, so that most of the threads that come back to the CPU need no unwinder.
  *
- * A thread mostly waits where it or another one has waited in the same system call. A memo has the return addresses of
- * one stack and their offsets from the stack pointer that the switch saved, which the thread keeps until it switches again.
+ * A thread mostly blocks where it or another one has blocked in the same system call. A memo has the return addresses of
+ * one stack and their offsets from the stack pointer that the switch saved, which stays in the thread until it switches again.
  * If a thread that comes back has the same words at the same offsets, its stack is the same: the unwinder would start at a
  * known word, in __schedule(), and find each next return address by the one before.
  *
- * Only the outermost frame's offset is from the other end, the registers of the entry into the kernel, because system calls
+ * The outermost frame's offset is counted from the other end, the registers of the entry into the kernel, because system calls
  * move the stack by a random distance between them (add_random_kstack_offset()).
  *
  * A stack is not remembered where its offsets do not follow from the return addresses, or are ambiguous:
@@ -231,7 +231,7 @@ static __always_inline bool has_same_frames(const struct memo *m, struct scratch
 
 /*
  * Remembers the stack that was walked. After a search that failed, and after one whose memo replaced another, the set
- * pauses: otherwise each of the stacks that cannot be remembered, or are more than the ways, would cost a search.
+ * pauses: otherwise each stack that cannot be remembered, or for which the set has no way left, would cost a search.
  */
 __noinline int add_memo(struct scratch *s, __u64 key, __u64 sp, __u32 depth)
 {

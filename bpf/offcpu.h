@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks of threads that are off their CPU.
+ * Stacks of threads that are off-CPU.
  *
- * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
- * is known how long ago it was last put on a CPU, and the many short times cost only a clock read. The switch announces
- * it, because it is written before. The program is attached to the tracepoint sched_exit_tp (since 6.15), or as a kprobe to
- * finish_task_switch, which holds the run queue's lock meanwhile; where the kernel has neither, every switch takes the
- * stack of the thread that leaves its CPU.
+ * A thread's stack does not change while it is off-CPU, so it is taken when the thread comes back, by the thread itself: by
+ * then the time since it was last put on a CPU is known, and the many short off-CPU times cost only a clock read. The record
+ * of the switch, which is written before, announces the stack. The program is attached to the tracepoint sched_exit_tp
+ * (since 6.15), or as a kprobe to finish_task_switch, where the run queue is locked; where the kernel has neither, every
+ * switch takes the stack of the thread that leaves its CPU.
  */
 #ifndef WPROF_OFFCPU_H
 #define WPROF_OFFCPU_H
@@ -19,7 +19,7 @@ enum offcpu_place {
 
 const volatile __u8 offcpu_place;
 const volatile bool offcpu_kernel, offcpu_user;
-const volatile __u64 offcpu_min; /* ns; times off that are shorter have no stack */
+const volatile __u64 offcpu_min; /* ns; shorter off-CPU times have no stack */
 
 /* The thread whose return is announced on a CPU; 0: none. A cache line each, because every CPU writes its own. */
 struct pending_return {
@@ -35,10 +35,11 @@ struct {
 } pending_returns SEC(".maps");
 
 /*
- * Whether a thread that is about to be put on the CPU may have been off for offcpu_min. The kernel stores when a thread
- * was put on its CPU, not when it left: if running and off time together reach offcpu_min, the stack is taken, and the
- * reader, which has both times, drops it. So a thread takes such a stack at most once per offcpu_min. Where the
- * kernel does not store it (no CONFIG_SCHED_INFO or no CONFIG_FAIR_GROUP_SCHED) all stacks are taken.
+ * Whether a thread that is about to be put on the CPU may have been off-CPU for offcpu_min. The kernel stores when a thread
+ * was put on its CPU, not when it left: if its running and off-CPU times together reach offcpu_min, the stack is taken.
+ * The reader, which has both times, drops it if the off-CPU time alone is shorter. So at most one stack per thread and
+ * offcpu_min is taken in vain. Where the kernel does not store the time (no CONFIG_SCHED_INFO or no
+ * CONFIG_FAIR_GROUP_SCHED) all stacks are taken.
  */
 static __always_inline bool may_be_off_long(struct task_struct *task)
 {
@@ -130,7 +131,7 @@ static __always_inline int handle_return(void *ctx)
 	return 0;
 }
 
-/* In the thread that has come back, after the run queue's lock was given back. Newer kernels pass fewer arguments. */
+/* In the thread that has come back, after the run queue was unlocked. Newer kernels pass fewer arguments. */
 SEC("tp_btf/sched_exit_tp")
 int sched_exit(void *ctx)
 {
@@ -149,7 +150,7 @@ int switch_finished(void *ctx)
 	return handle_return(ctx);
 }
 
-/* One iterator at a time. */
+/* Shared by all runs of the iterator: user space reads one at a time. */
 #define BLOCKED_WORDS 512
 static __u64 blocked_buf[BLOCKED_WORDS];
 
@@ -162,7 +163,7 @@ static __always_inline bool is_blocked(struct task_struct *task)
 	return !low_byte(task->on_cpu) && !is_queued(task) && !task->exit_state && task->__state && !(task->__state & TASK_DEAD);
 }
 
-/* Since when it has not run, CLOCK_MONOTONIC; never too early. */
+/* When it was last put on a CPU, CLOCK_MONOTONIC, or later than that; -1: not known. */
 static __always_inline __u64 last_run_at(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
@@ -241,7 +242,7 @@ static long walk_frame(__u32 index, struct user_walk *w)
 	return 0;
 }
 
-/* A loop of the kernel's: unrolled, these steps would take the verifier a quarter of a second. */
+/* bpf_loop(), because the verifier would take a quarter of a second for unrolled steps. */
 static __always_inline __u32 walk_user(struct task_struct *task, __u32 first, bool *cut)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -293,7 +294,7 @@ int blocked(struct bpf_iter__task *ctx)
 		if (cut)
 			rec->cut |= 2;
 	}
-	/* What has run meanwhile has no stack. */
+	/* A thread that has run meanwhile has no such stack. */
 	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user))
 		return 0;
 	rec->hdr.ts = bpf_ktime_get_ns();

@@ -37,7 +37,7 @@ enum rec_kind {
 	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
 };
 
-#define LOST_DEFINITION 0
+#define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
 
 enum rec_flag {
 	REC_SUBJECT = 1, /* the filters select the record's own thread; same bit as format.FlagSubject */
@@ -46,13 +46,13 @@ enum rec_flag {
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
-	/* 64 of switch, waking, wakeup_new: for the reader's own use, there are stacks */
+	/* 64 of switch, waking, wakeup_new is set by the reader: the record has stacks */
 	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
 	REC_PREEMPTED = 32, /* switch: prev was preempted inside the kernel */
 	REC_YIELDED = 128,  /* switch: prev called sched_yield */
 	REC_INTERRUPT = 32, /* waking: in an interrupt */
 	REC_SINCE = 64,	 /* task: since_ns is known */
-	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
+	REC_QUEUED = 128, /* task: runnable and not on a CPU, even if its state is another one; since_ns: since when */
 };
 
 /*
@@ -84,7 +84,7 @@ struct rec_ident {
 	__u64 start_ns;	  /* task_struct.start_time */
 	char comm[COMM_LEN];
 	char process_comm[COMM_LEN]; /* of the group leader */
-	__u32 ns_tid;	  /* in the thread's own PID namespace; 0: that is the first one */
+	__u32 ns_tid;	  /* in the thread's own PID namespace; 0: that is the initial one */
 	__u32 ns_pid;
 };
 
@@ -117,10 +117,10 @@ struct rec_stacks_part {
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
-	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over; with exit_state if that is 0x80, dead */
+	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint passes them; if that is 0x80 (dead), with exit_state */
 	__s16 prev_prio;
 	__s16 next_prio;
-	__u32 distance; /* 0; for the reader's own use: how far behind its rec_return stands */
+	__u32 distance; /* 0; the reader sets it: from this record to its rec_return, bytes */
 };
 
 struct rec_waking { /* waking, wakeup_new */
@@ -155,7 +155,7 @@ struct rec_exec {
 	struct rec_ident ident;
 	__u32 old_tid;	    /* tid of the thread that called exec */
 	__u32 filename_len; /* bytes used in filename, without the 0 */
-	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved; those behind the 0 are any */
+	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved; those after the 0 are undefined */
 };
 
 /* Just before the rec_exec of the same thread. */
@@ -168,7 +168,7 @@ struct rec_args {
 
 struct rec_rename {
 	struct rec_hdr hdr;
-	struct rec_ident ident; /* comm (and process_comm, for a leader) as it is called from now on */
+	struct rec_ident ident; /* comm (and process_comm, for a leader): the new name */
 	char old_comm[COMM_LEN];
 };
 
@@ -179,9 +179,9 @@ struct rec_exit {
 	__u32 code;
 };
 
-/* Has the identity of the thread, because no other record names one that exited before the window. */
+/* With the thread's names, because no other record names a thread that exited before the window. */
 struct rec_free {
-	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of who called exec */
+	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of the thread that called exec */
 	__u64 start_ns;
 	__u32 pid;
 	__u32 task_flags;
@@ -189,16 +189,16 @@ struct rec_free {
 	char process_comm[COMM_LEN]; /* empty: the leader has been freed before */
 };
 
-/* Before the next record that could be written after a loss: how many of each kind were lost on hdr.cpu. */
+/* How many records of each kind were lost on hdr.cpu. Written before the first record that fits after a loss. */
 struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
-	__u32 counts[REC_EVENTS]; /* by rec_kind; at LOST_DEFINITION what is not an event: stacks and arguments */
+	__u32 counts[REC_EVENTS]; /* by rec_kind */
 };
 
 /*
- * What a stack's id stands for. It comes once a generation, before the first record that names the id and not later
- * than that by its time. A kernel stack's id is a hash of its addresses; that of a user stack also of its process and
+ * The definition of a stack. It is written once a generation, before the first record that refers to its id, and has
+ * no later time than that record. A kernel stack's id is a hash of its addresses; a user stack's id also of its process and
  * of how often that has called exec. No id is 0.
  */
 struct rec_stack {
@@ -209,7 +209,7 @@ struct rec_stack {
 	__u64 addrs[];	/* count of them, innermost first */
 };
 
-/* The stack of a thread that was off its CPU and is back. */
+/* The stack of a thread that was off-CPU and runs again. */
 struct rec_return {
 	struct rec_hdr hdr;
 	struct rec_stacks stacks;
@@ -247,7 +247,7 @@ struct rec_task { /* task iterator */
 	__u32 state;	/* raw task_struct.__state | exit_state */
 	__s16 prio;
 	__u16 pad;
-	__u64 since_ns; /* with REC_SINCE: an estimate of since when it is in this state, CLOCK_MONOTONIC */
+	__u64 since_ns; /* with REC_SINCE: estimated start of this state, CLOCK_MONOTONIC ns */
 };
 
 #endif

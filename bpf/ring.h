@@ -2,8 +2,8 @@
 /*
  * Rings, and the count of what did not fit into them.
  *
- * A ring is memory shared with user space: CPUs take room at its head, and user space clears what it has read and gives
- * the room back at its tail. Each record has a header of 8 bytes. It is 0 while the record is being written, and stored
+ * A ring is memory shared with user space: CPUs take room at its head, and user space clears what it has read and releases
+ * the room at its tail. Each record has a header of 8 bytes, which is 0 while the record is being written, and is stored
  * last.
  *
  * Programs interrupt each other on a CPU: a hard interrupt's waking between any two instructions of a switch. So room
@@ -34,7 +34,7 @@ struct ring {
 		__u32 generation;
 	} packing;
 	__u64 pad[5];
-	__u64 tail; /* position up to which room was given back */
+	__u64 tail; /* position up to which room was released */
 	__u64 pad2[7];
 };
 
@@ -54,7 +54,7 @@ struct {
 	__uint(value_size, 4096 + CHUNK_SLACK);
 } chunks SEC(".maps");
 
-/* Wakes the reader; it has no records. */
+/* Wakes the reader; no records are written to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -89,9 +89,9 @@ struct {
 } nesting_losses SEC(".maps");
 
 /*
- * from is set on both sides of the count: a lost record that is written in between has taken either from without
- * the count, and then the second one sets it again, or both. A from that is left without a count is dropped with the
- * empty record that unreported leads to.
+ * from is set before and after the count is raised, because report_losses() may take both at any point in between. If it
+ * took from alone, it is set again for the count. If it took both, a from without a count is left: unreported makes
+ * report_losses() take that too, and discard its record.
  */
 static __always_inline void add_loss(struct losses *l, __u32 kind)
 {
@@ -139,12 +139,12 @@ static __always_inline __u64 room_of(__u64 size)
 	return (size + sizeof(__u64) + 7) & ~7ULL;
 }
 
-/* Returns false where another program took room at the same time: then it must be tried again. */
+/* Returns false if another program took room at the same time: try again. */
 static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at, bool *full)
 {
 	__u64 head = *(volatile __u64 *)&ring->head;
 
-	/* Signed: behind a head that is no longer the last one, the tail may have passed it. */
+	/* Signed: another program may have moved the head since it was read, and the tail may be beyond this value. */
 	*full = (__s64)(head + bytes - *(volatile __u64 *)&ring->tail) > (__s64)ring_bytes;
 	if (*full)
 		return true;
@@ -197,7 +197,7 @@ static __always_inline long find_room(struct ring *ring, __u32 number, __u64 byt
 	return rings_shared ? find_room_shared(number, bytes) : -1;
 }
 
-/* Room for a record of size bytes, behind its header; NULL: there is none. */
+/* Room for a record of size bytes, after its header; NULL: there is none. */
 static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
 {
 	long at = find_room(ring, number, room_of(size));
@@ -268,8 +268,8 @@ static __noinline bool report_losses(__u32 cpu)
 }
 
 /*
- * Room for a record in this CPU's ring. Losses are reported first: a record that fits where the lost record does not must
- * not come before it.
+ * Room for a record in this CPU's ring. Losses are reported first: a record that fits where the longer rec_lost does not
+ * must not come before it.
  */
 static __always_inline void *claim_here(__u32 cpu, __u64 size)
 {
@@ -280,7 +280,7 @@ static __always_inline void *claim_here(__u32 cpu, __u64 size)
 	return claim(ring, ring_number(cpu), size);
 }
 
-/* The same with its rec_hdr filled in; NULL: there is none, which the caller counts. */
+/* The same with its rec_hdr filled in; NULL: there is none, and the caller counts the loss. */
 static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -294,7 +294,7 @@ static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u6
 	return hdr;
 }
 
-/* The same; NULL: counted as lost. */
+/* The same, but it counts the loss itself. */
 static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	void *rec = try_reserve(kind, flags, tid, size);
@@ -319,8 +319,8 @@ static __always_inline void *reserve_again(const struct rec_hdr *hdr, __u64 size
 const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken; 0: it never is */
 
 /*
- * Wakes the reader of this CPU's ring when that fills. Records wake no reader: this is for the timer, which fires seldom
- * enough to check.
+ * Wakes the reader of this CPU's ring when that fills. Writing a record wakes no reader: only the sampling timer
+ * calls this, which fires seldom enough.
  */
 static __always_inline void wake_reader(void)
 {

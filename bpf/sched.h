@@ -30,7 +30,7 @@ static __always_inline bool fits_byte(int prio)
 	return (__u32)(prio + 1) < 256;
 }
 
-/* Whether the switch is followed by a record of next's stack, which is then arranged for. */
+/* If next's stack is to be taken, arranges for its record after the switch, and returns true. */
 static __always_inline bool announce_return(struct task_struct *next, __u8 flags, __u32 cpu)
 {
 	return offcpu_place == OFFCPU_AT_RETURN && flags & REC_OBJECT && expect_return(next, cpu);
@@ -42,10 +42,10 @@ static __always_inline __u32 size_with_stacks(__u32 size, const struct rec_stack
 	return stacks ? size + sizeof(struct rec_stacks_part) : size;
 }
 
-/* Returns the flag for the header of the record, if there are stacks. */
-static __always_inline __u32 write_stacks(void *behind, const struct rec_stacks *stacks)
+/* Writes the part after a record, if there are stacks, and returns the flag for the record's header. */
+static __always_inline __u32 write_stacks(void *to, const struct rec_stacks *stacks)
 {
-	struct rec_stacks_part *part = behind;
+	struct rec_stacks_part *part = to;
 
 	if (!stacks)
 		return 0;

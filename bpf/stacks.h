@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks, written once a generation and named by id after that.
+ * Stacks, written once a generation and referred to by id.
  *
  * A program takes a scratch buffer, writes the kernel's and the user's stack from it, gives it back and then
- * reserves its own record: so the stacks come before the record that names their ids. Any program may do so, whatever it
- * interrupts: a buffer belongs to a CPU and is taken with an exchange, so programs need not give buffers back in the
- * order in which they took them, as they do not where a kernel lets one preempt another.
+ * reserves its own record: so the stacks come before the record with their ids. Any program may do so, whatever it
+ * interrupts: a buffer belongs to a CPU and is taken with an atomic exchange. Buffers may be given back in any order,
+ * because some kernels let one program preempt another.
  *
  * An array that all CPUs share has a mark for each stack that was written, at the index in the id's low bits. Two stacks
  * of one index replace each other's mark: in the worst case each use writes its stack again, with up to 1,048 bytes.
@@ -39,7 +39,7 @@ struct scratch {
 	__u64 id;
 	__u32 pid;
 	__u32 count;
-	__u64 addrs[STACK_FRAMES + 1]; /* they are hashed by twos */
+	__u64 addrs[STACK_FRAMES + 1]; /* hashed in pairs */
 	struct unwind_walk walk;
 };
 
@@ -53,7 +53,7 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
-/* The id of the stack that was last written with this index, mixed with the generation in which it was. */
+/* The id of the stack that was last written with this index, mixed with the generation in which it was written. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, WRITTEN_STACKS);
@@ -82,7 +82,7 @@ static __always_inline void put_scratch(struct scratch *s)
 	*(volatile __u64 *)&s->taken = 0;
 }
 
-/* From memory, so that the verifier has no value for the count: else it verifies what follows for each exit of a loop. */
+/* Volatile, so that the verifier does not track the value: else it verifies what follows once for each exit of a loop. */
 static __always_inline __u32 frames(struct scratch *s)
 {
 	return *(volatile __u32 *)&s->count;
@@ -164,7 +164,7 @@ static __always_inline bool is_written(__u64 id)
 
 /*
  * Writes the stack in the scratch buffer unless that was done in this generation. Returns its id; 0: no room. The mark is
- * set only after the record is committed: another CPU that sees the mark names the id in a later record. A global
+ * set only after the record is committed: another CPU that sees the mark uses the id in a later record. A global
  * function is verified once, not at each of its calls.
  */
 __noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
@@ -193,7 +193,7 @@ struct stack_ref {
 	bool lost; /* there is one, but no room to write it */
 };
 
-/* Of the frames in the scratch buffer. */
+/* Interns the stack in the scratch buffer. */
 static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
 	__u64 id = intern_stack(s, seed, pid, tid, flags);

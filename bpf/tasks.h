@@ -3,11 +3,11 @@
  * All live threads, and since when each is in its state, 0.4 to 1.1 us a thread. Idle threads are in no list: a CPU
  * on which no thread is reported to run is idle.
  *
- * The kernel keeps no time at which a thread left its CPU. It keeps, in the run queue's clock, when it was put there
- * last, and how long it ran: together that is when it left. The run queue's clock is sched_clock(); CLOCK_MONOTONIC is
- * ahead of it by an offset that is learnt here, at the run queue of the CPU that the iterator runs on, whose clock is
- * fresh because user space has just yielded. Threads that measured it themselves: right within 50 us, where what the
- * run queue's time without interrupts and stolen time was wrong by up to a second a minute.
+ * The kernel does not store when a thread left its CPU. It stores, in the run queue's clock, when the thread was last put
+ * there, and how long it ran: the sum is when it left. The run queue's clock is sched_clock(); CLOCK_MONOTONIC is ahead
+ * of it by an offset that is measured here, at the run queue of the CPU that the iterator runs on, whose clock is fresh
+ * because user space has just yielded. Compared with threads that measured it themselves, the result was right within
+ * 50 us. By the run queue's other clock, clock_task, it would be wrong by up to a second a minute.
  */
 #ifndef WPROF_TASKS_H
 #define WPROF_TASKS_H
@@ -26,12 +26,12 @@ static __always_inline void update_clock_offset(void)
 	struct task_struct *self = bpf_get_current_task_btf();
 	__s64 offset = bpf_ktime_get_ns() - self->se.cfs_rq->rq->clock;
 
-	/* A run queue's clock is never offset of sched_clock(): the smallest difference is the best. */
+	/* A run queue's clock is never ahead of sched_clock(): the smallest difference is the best. */
 	if (offset < clock_offset)
 		clock_offset = offset;
 }
 
-/* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE: the classes that note how long a thread had run when it was put on its CPU. */
+/* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE: their class stores how long a thread had run when it was put on its CPU. */
 static __always_inline bool is_fair(struct task_struct *task)
 {
 	return task->policy == 0 || task->policy == 3 || task->policy == 5;
@@ -53,7 +53,7 @@ static __always_inline __s64 departure(struct task_struct *task)
 	error = (clock - arrival) >> SINCE_ERROR_SHIFT;
 	if (error < SINCE_ERROR_NS)
 		error = SINCE_ERROR_NS;
-	/* Too early by what of that fell into its last run. */
+	/* Too early by the part of that time that fell into its last run. */
 	run = task->se.sum_exec_runtime - task->se.prev_sum_exec_runtime;
 	early = arrival + run;
 	if (is_fair(task) && early <= late + SINCE_ERROR_NS / 10 && (run <= SHORT_RUN_NS || late - early <= error))

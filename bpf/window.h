@@ -6,6 +6,6 @@
 #define WPROF_WINDOW_H
 
 volatile bool armed;		 /* the window is open: write records */
-volatile __u32 generation;	 /* of the spool; marks of what was written already carry it */
+volatile __u32 generation;	 /* of the spool; marks of written stacks and bases of packed records have it */
 
 #endif

@@ -1,9 +1,9 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * All kernel programs, one object: loading ten of them together takes a tenth of the time that it takes one by one.
+ * All kernel programs in one object: loading ten of them together takes a tenth of the time of loading them one by one.
  */
-#define __VMLINUX_H__ /* kernel.h stands for it */
+#define __VMLINUX_H__ /* kernel.h replaces it */
 
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -31,7 +31,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Nothing but this keeps all records and their numbers in the object's BTF. */
+/* Keeps all records and their enums in the object's BTF. Nothing else uses this type. */
 union record {
 	struct rec_switch sched_switch;
 	struct rec_waking waking;
