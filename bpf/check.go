@@ -16,7 +16,7 @@ import (
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
 
-// Check reports whether the programs could be loaded here, without loading any.
+// Check returns an error if the programs cannot be loaded here. It loads none.
 func Check() error { return check(btf.NewCache(), allTracepoints()) }
 
 func check(types *btf.Cache, tracepoints []string) error {
@@ -70,7 +70,7 @@ func checkTracepoint(kernel *btf.Spec, name string) error {
 	return nil
 }
 
-// parameters of a tracepoint's handler, with the context that comes first.
+// parameters returns the number of parameters of a tracepoint's handler, including the context.
 func parameters(typedef *btf.Typedef) int {
 	pointer, ok := typedef.Type.(*btf.Pointer)
 	if !ok {

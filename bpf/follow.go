@@ -14,7 +14,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// process is the data of a process for following descendants.
+// process is a process as the task iterator lists it.
 type process struct {
 	pid, ppid int32
 	start     int64 // task_struct.start_time
@@ -30,7 +30,7 @@ type processKey struct {
 func (p process) key() processKey { return processKey{p.start, uint64(p.pid)} }
 
 // FollowChildrenOf lets a process and its descendants, existing and later ones, meet the process
-// condition. It needs [Options.Follow] or Children.
+// condition. It needs [Options.Follow] or [Filter.Children].
 func (t *Tracer) FollowChildrenOf(pid int) error {
 	filter := &t.options.Filter
 	if filter.children(t.options.Follow) != childrenMeetProcess {
@@ -51,7 +51,7 @@ func (t *Tracer) FollowChildrenOf(pid int) error {
 }
 
 // seedFollowed adds the existing descendants. The programs follow forks already, and as long as seeding
-// is set they look up all ancestors, so that no process is missed whose parent is added a moment too late.
+// is set they look up all ancestors, so that no process is missed because its parent is added after its fork.
 func (t *Tracer) seedFollowed() error {
 	if t.options.Filter.children(t.options.Follow) == childrenNone {
 		return nil
@@ -86,14 +86,14 @@ func (t *Tracer) follow(p process) error {
 func (t *Tracer) FollowFailures() (uint64, error) {
 	var n uint64
 	if err := t.collection.Variables["follow_failures"].Get(&n); err != nil {
-		return 0, fmt.Errorf("count the processes that are not followed: %w", err)
+		return 0, fmt.Errorf("read the number of processes that are not followed: %w", err)
 	}
 	return n, nil
 }
 
 func (t *Tracer) setSeeding(on bool) error {
 	if err := t.collection.Variables["seeding"].Set(on); err != nil {
-		return fmt.Errorf("follow the processes that are there: %w", err)
+		return fmt.Errorf("follow the existing processes: %w", err)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func descendants(processes []process, isRoot func(process) bool) []process {
 func matchesAny(globs []string, name string) bool {
 	special := strings.NewReplacer(`\`, `\\`, `[`, `\[`)
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		// path.Match keeps * and ? from a slash: a name with one is compared with another byte in its place.
+		// For path.Match, * and ? match no slash: slashes are replaced by another byte.
 		flat := strings.NewReplacer("/", "\x01")
 		ok, err := path.Match(flat.Replace(special.Replace(glob)), flat.Replace(name))
 		return err == nil && ok

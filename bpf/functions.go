@@ -17,8 +17,8 @@ type Function struct {
 	Length uint32
 }
 
-// Functions returns the functions of all loaded programs, those of other processes too, but only those of this Tracer's
-// where others may not be read: that needs CAP_SYS_ADMIN. It returns none where the kernel hides its addresses.
+// Functions returns the functions of all loaded programs, also those of other processes. Without CAP_SYS_ADMIN it returns
+// only those of this Tracer's programs, and none where the kernel hides its addresses.
 func (t *Tracer) Functions() ([]Function, error) {
 	if all, err := allFunctions(); err == nil {
 		return all, nil
@@ -60,7 +60,7 @@ func functionsOf(program *ebpf.Program) ([]Function, error) {
 	return all, nil
 }
 
-// allFunctions returns the functions of all programs but those that are unloaded meanwhile.
+// allFunctions returns the functions of all programs except those that are unloaded meanwhile.
 func allFunctions() ([]Function, error) {
 	var all []Function
 	for id := ebpf.ProgramID(0); ; {

@@ -57,7 +57,7 @@ func mapLosses(m *ebpf.Map) (*lossCounters, error) {
 
 func (l *lossCounters) close() error { return unix.Munmap(l.memory) }
 
-// take does what report_losses in ring.h does.
+// take returns and clears the counters by the protocol of report_losses in ring.h.
 func (l *lossCounters) take(cause LossCause) []Loss {
 	var taken []Loss
 	for cpu := range l.cpus {
@@ -72,8 +72,8 @@ func (l *lossCounters) take(cause LossCause) []Loss {
 	return taken
 }
 
-// TailLosses returns the losses without a lost record in a ring: because none fitted later, or because the event was lost by
-// nesting, which has no record. It is complete after [Tracer.Disarm].
-func (t *Tracer) TailLosses() ([]Loss, error) {
-	return append(t.losses.take(FullRing), t.nestingLosses.take(Nesting)...), nil
+// TailLosses returns the losses that no record in a ring reports: because no later record fitted, or because the cause is
+// nesting, for which there are no records. They are complete after [Tracer.Disarm].
+func (t *Tracer) TailLosses() []Loss {
+	return append(t.losses.take(FullRing), t.nestingLosses.take(Nesting)...)
 }

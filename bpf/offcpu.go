@@ -14,14 +14,14 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// OffCPU selects the times off the CPU for which a stack is taken. Switches have to be recorded.
+// OffCPU selects the off-CPU times for which a stack is taken. Switches have to be recorded.
 type OffCPU struct {
 	Stacks
-	Min   time.Duration // minimum time off the CPU for which a stack is taken
+	Min   time.Duration // minimum off-CPU time for which a stack is taken
 	Place Place         // where it is taken; [Load] finds the best place that the kernel has
 }
 
-// Place is where the stack of a thread that was off its CPU is taken.
+// Place is where the stack of a thread that was off-CPU is taken.
 type Place uint8
 
 const (
@@ -47,12 +47,12 @@ func (o *OffCPU) validate(noSched bool) error {
 	case o.any() && noSched:
 		return errors.New("off-CPU stacks belong to switches, which are not recorded")
 	case o.Min < 0:
-		return fmt.Errorf("take stacks of times off the CPU from %s: the time is negative", o.Min)
+		return fmt.Errorf("the minimum off-CPU time for a stack is negative: %s", o.Min)
 	}
 	return nil
 }
 
-// enum offcpu_place in offcpu.h.
+// kernelPlace returns the value of enum offcpu_place in offcpu.h.
 func (o *OffCPU) kernelPlace() uint8 {
 	switch {
 	case !o.any():
@@ -63,7 +63,6 @@ func (o *OffCPU) kernelPlace() uint8 {
 	return 1
 }
 
-// errNoProbe is why finish_task_switch cannot be probed.
 var errNoProbe = errors.New("finish_task_switch cannot be probed")
 
 // places returns the places to try, the best one first.
@@ -107,14 +106,14 @@ func (t *Tracer) awaitProbe() error {
 	return errors.New("the probe is never hit: kprobes may be switched off, see kprobes/enabled in debugfs")
 }
 
-// OffCPUPlace returns where stacks of threads off their CPU are taken.
+// OffCPUPlace returns where off-CPU stacks are taken.
 func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
 
 // ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC
 // ns, back to back. It is called after the window has closed.
 func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 	if t.blocked == nil {
-		return fmt.Errorf("read where threads are blocked: %w", fs.ErrNotExist)
+		return fmt.Errorf("read the stacks of blocked threads: %w", fs.ErrNotExist)
 	}
 	if err := t.collection.Variables["closed_at"].Set(uint64(since)); err != nil {
 		return fmt.Errorf("set the time of the window's end for the task iterator: %w", err)

@@ -6,7 +6,7 @@ import "wprof/format"
 
 // Options configure what is recorded, and the rings.
 type Options struct {
-	Rings     int          // CPUs share rings when there are more of them; 0: one ring a CPU
+	Rings     int          // number of rings, which CPUs share if there are more CPUs; 0: one ring a CPU
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
 	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
 	NoArgs    bool         // an exec is recorded without its command line
@@ -18,15 +18,15 @@ type Options struct {
 	Unwind    Unwinding
 	Follow    bool // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
-	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
-	checkStacks     bool // tests: let the kernel walk each stack as well, and compare
+	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
+	checkStacks     bool // tests: compare each stack with the kernel's own walk
 }
 
 // Unwinding configures how user stacks are walked, see unwind.h. The zero value is by frame pointer.
 type Unwinding struct {
 	Tables bool
 	Memory int  // of the kernel for tables, bytes; 0: 256 MiB
-	Counts bool // what walks met is counted, which costs 50 ns a stack
+	Counts bool // count frames, and why walks end ([UnwindCounts]): 50 ns a stack
 }
 
 // Stacks selects the parts of a stack that are taken.

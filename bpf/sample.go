@@ -73,8 +73,8 @@ func (t *Tracer) SampleEvents() []SampleEvent {
 }
 
 // SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested. One that was sampled
-// before and has been offline gets a new event: the kernel takes events off a CPU that goes offline and never puts them
-// back. With an error, or if it is offline again, it is as before.
+// before and has been offline gets a new event: the kernel removes the events of a CPU that goes offline for good. After an
+// error, or if the CPU is offline again, nothing has changed.
 func (t *Tracer) SampleCPU(cpu int) error {
 	if t.options.Sample.Period == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	return event.enable()
 }
 
-// OnSampleEvent has f called with each event, existing ones and those that [Tracer.SampleCPU] makes, before it
-// samples.
+// OnSampleEvent makes the Tracer call f with each event, existing ones and those that [Tracer.SampleCPU] creates, before the
+// event is enabled.
 func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
@@ -136,19 +136,19 @@ func (s *Sample) validate() error {
 	case s.Period < 0:
 		return fmt.Errorf("sample every %s: the period is negative", s.Period)
 	case s.Period != 0 && s.Interval() < shortestInterval:
-		return fmt.Errorf("sample every %s: the kernel's timer takes no period below %s", s.Period, shortestInterval+shortestInterval/128)
+		return fmt.Errorf("sample every %s: the kernel's timer accepts no period below %s", s.Period, shortestInterval+shortestInterval/128)
 	}
 	return nil
 }
 
-// checkRate refuses what the kernel would only throttle.
+// checkRate refuses a rate that the kernel would throttle.
 func (s *Sample) checkRate() error {
 	if s.Period == 0 {
 		return nil
 	}
 	limit, err := perfSetting("perf_event_max_sample_rate")
 	if err != nil {
-		return nil // the kernel itself will report that by throttling
+		return nil // if the rate is too high, the kernel throttles, which is reported
 	}
 	if rate := float64(time.Second) / float64(s.Interval()); rate >= float64(limit) {
 		return unsupported(unix.EINVAL, "sampling %.0f times a second is more than the kernel allows: kernel.perf_event_max_sample_rate is %d; "+
@@ -157,7 +157,7 @@ func (s *Sample) checkRate() error {
 	return nil
 }
 
-// openSampleEvents makes the events, disabled.
+// openSampleEvents creates the events, disabled.
 func (t *Tracer) openSampleEvents() error {
 	if t.options.Sample.Period == 0 {
 		return nil
@@ -288,9 +288,9 @@ func explainSampleError(err error, perfmon bool, paranoid, lockdown string) erro
 	case errors.Is(err, unix.ENOSYS):
 		return unsupported(err, "this kernel has no perf events: it must be built with CONFIG_PERF_EVENTS")
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
-		return unsupported(err, "this kernel does not take the timer that samples (%v)", err)
+		return unsupported(err, "this kernel does not support the sampling timer (%v)", err)
 	}
-	return fmt.Errorf("make the timers that sample: %w", err)
+	return fmt.Errorf("create the sampling timers: %w", err)
 }
 
 func perfSetting(name string) (int, error) {

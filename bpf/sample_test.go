@@ -229,7 +229,7 @@ func TestSampleErrorsAreSentences(t *testing.T) {
 		"the kernel does not let CPUs be sampled (operation not permitted): it is locked down for confidentiality, see /sys/kernel/security/lockdown":                                  {unix.EPERM, true, "none integrity [confidentiality]"},
 		"perf_event_open is refused (operation not permitted): a container's seccomp profile or a security module forbids it; record outside the container, or record without samples": {unix.EPERM, true, "none [integrity] confidentiality"},
 		"this kernel has no perf events: it must be built with CONFIG_PERF_EVENTS":                                                                                                     {unix.ENOSYS, true, ""},
-		"this kernel does not take the timer that samples (no such file or directory)":                                                                                                 {unix.ENOENT, true, ""},
+		"this kernel does not support the sampling timer (no such file or directory)":                                                                                                  {unix.ENOENT, true, ""},
 	} {
 		err := explainSampleError(c.err, c.perfmon, "2", c.lockdown)
 		if missing := new(Unsupported); err.Error() != want || !errors.As(err, &missing) || !errors.Is(err, c.err) {

@@ -32,7 +32,7 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 		}
 		stats, err := program.Stats()
 		if err != nil {
-			return nil, fmt.Errorf("read what the kernel counted of program %s: %w", p.name, err)
+			return nil, fmt.Errorf("read the statistics of program %s: %w", p.name, err)
 		}
 		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, stats.RecursionMisses})
 	}
@@ -49,11 +49,11 @@ func KindOf(program string) format.Kind {
 	return 0
 }
 
-// EnableStats has the kernel measure all programs on this machine until it is closed.
+// EnableStats makes the kernel measure all programs on this machine until the result is closed.
 func (t *Tracer) EnableStats() (io.Closer, error) {
 	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
 	if err != nil {
-		return nil, fmt.Errorf("have the kernel measure its programs: %w", err)
+		return nil, fmt.Errorf("enable the kernel's BPF statistics: %w", err)
 	}
 	return stats, nil
 }

@@ -15,8 +15,8 @@ import (
 // 0.1 to 0.4 ms.
 const TaskSlice = 32 << 10
 
-// TaskList is a list of all live threads that is read in slices. Threads that begin or end during that may be in it or not; the
-// kernel programs report those.
+// TaskList is a list of all live threads that is read in slices. Threads that begin or end meanwhile may be in it or not; they
+// are in the records of the kernel programs.
 type TaskList struct {
 	tracer *Tracer
 	list   io.ReadCloser

@@ -169,8 +169,8 @@ func setVariables(spec *ebpf.CollectionSpec, values map[string]any) error {
 	return nil
 }
 
-// loadPrograms loads all programs at once. The time since which a thread is in its state is read from fields that may differ
-// in some kernels; then the programs are loaded without it.
+// loadPrograms loads all programs at once. The start of a thread's state is read from fields that may differ in some kernels:
+// if loading fails, it is tried again without it.
 func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err error) {
 	options := ebpf.CollectionOptions{Cache: types}
 	t.collection, err = ebpf.NewCollectionWithOptions(spec, options)
@@ -178,7 +178,7 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 		return nil
 	}
 	if err := spec.Variables["since_enabled"].Set(false); err != nil {
-		return fmt.Errorf("leave out times of the task iterator: %w", err)
+		return fmt.Errorf("switch off the times of the task iterator: %w", err)
 	}
 	var again error
 	if t.collection, again = ebpf.NewCollectionWithOptions(spec, options); again == nil {
@@ -187,7 +187,7 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	return loadError(err)
 }
 
-// dropTypes closes the descriptors of each program's types, which the library keeps open for lookups: with them, a limit of 64
+// dropTypes closes the descriptors of each program's BTF, which the library keeps open for lookups: with them, a limit of 64
 // open files would be too low.
 func (t *Tracer) dropTypes() error {
 	for name, p := range t.collection.Programs {
@@ -208,7 +208,7 @@ func (t *Tracer) dropTypes() error {
 }
 
 func loadError(err error) error {
-	// The library reports its own test of a feature where that failed for the same reason.
+	// If bpf(2) is missing, the library's feature test fails first, and the library reports that instead.
 	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
 		err = errno
 	}
@@ -229,7 +229,7 @@ func explainLoadError(err error, lockdown string) error {
 	case errors.Is(err, unix.ENOSYS):
 		return unsupported(err, "this kernel has no bpf(2), or a container's seccomp profile hides it: it must be built with CONFIG_BPF_SYSCALL")
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
-		return unsupported(err, "this kernel does not take the kernel programs (%v): Linux 6.1 or later is needed", err)
+		return unsupported(err, "this kernel does not accept the kernel programs (%v): Linux 6.1 or later is needed", err)
 	}
 	return fmt.Errorf("load the kernel programs: %w", err)
 }
@@ -273,7 +273,7 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 func attachIterator(program *ebpf.Program) (*link.Iter, error) {
 	iter, err := link.AttachIter(link.IterOptions{Program: program})
 	if err != nil {
-		return nil, unsupported(err, "this kernel does not take the task iterator (%v)", err)
+		return nil, unsupported(err, "this kernel does not support the task iterator (%v)", err)
 	}
 	return iter, nil
 }
@@ -310,7 +310,7 @@ func (t *Tracer) AwaitPrograms() {
 
 func (t *Tracer) setArmed(armed bool) error {
 	if err := t.collection.Variables["armed"].Set(armed); err != nil {
-		return fmt.Errorf("open or shut the window: %w", err)
+		return fmt.Errorf("open or close the window: %w", err)
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func (t *Tracer) Close() error {
 	}
 	*t = Tracer{}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("take the kernel programs off: %w", err)
+		return fmt.Errorf("detach the kernel programs: %w", err)
 	}
 	return nil
 }

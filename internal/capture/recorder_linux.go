@@ -439,12 +439,8 @@ func (r *recorder) tail() (spool.Tail, error) {
 	if r.followFailures, err = r.tracer.FollowFailures(); err != nil {
 		return spool.Tail{}, err
 	}
-	lost, err := r.tracer.TailLosses()
-	if err != nil {
-		return spool.Tail{}, err
-	}
 	tail := spool.Tail{Close: r.closedAt, Clocks: clocks, Programs: r.countedPrograms()}
-	for _, loss := range lost {
+	for _, loss := range r.tracer.TailLosses() {
 		tail.Losses = append(tail.Losses, spool.Loss{
 			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,
 		})
