@@ -14,9 +14,9 @@ import (
 
 const (
 	boostPriority = drainPriority
-	// crowdedThreads is the number of runnable threads per CPU from which a machine is overloaded. A thread that wakes
+	// overloadThreads is the number of runnable threads per CPU from which a machine is overloaded. A thread that wakes
 	// waits for a slice of 3 ms of each.
-	crowdedThreads = 8
+	overloadThreads = 8
 	// boostLimit is the CPU time that boosted threads may take: several times that of beginning a recording, and
 	// that of writing a million events with stacks.
 	boostLimit = time.Second
@@ -42,7 +42,7 @@ type booster struct {
 // beginBoost starts a boost that lasts until End, or until boostLimit is used up. nil: there is no need, or this process
 // was started with a priority of its own.
 func beginBoost() *booster {
-	if !isCrowded() {
+	if !isOverloaded() {
 		return nil
 	}
 	for _, tid := range threadIDs() { // the first thread may have another priority by now
@@ -82,8 +82,8 @@ func (b *booster) lower() {
 	})
 }
 
-// limit ends the boost when its time is used up. A thread that is being created when the boost ends is not listed yet and
-// inherits the priority: it is found a moment later.
+// limit ends the boost when its CPU time is used up. A thread that is being created when the boost ends is not listed yet and
+// inherits the priority, so priorities are restored once more a moment later.
 func (b *booster) limit() {
 	b.awaitLimit()
 	b.End()
@@ -133,7 +133,7 @@ func (b *booster) isBoosted(a *unix.SchedAttr) bool {
 	return a.Policy == unix.SCHED_RR && a.Priority == boostPriority && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
 }
 
-// setAll sets the priority of some threads, until no new one needs it.
+// setAll sets the priority of some threads, and repeats that until no new thread needs it.
 func setAll(which func(*unix.SchedAttr) bool, to func(tid int, from *unix.SchedAttr) unix.SchedAttr) {
 	for again := true; again; {
 		again = false
@@ -165,8 +165,8 @@ func threadIDs() (tids []int) {
 	return tids
 }
 
-// isCrowded reports whether many threads wait for each CPU, by the third word of proc_loadavg(5).
-func isCrowded() bool {
+// isOverloaded reports whether many threads wait for each CPU, by the fourth word of proc_loadavg(5).
+func isOverloaded() bool {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return false
@@ -176,5 +176,5 @@ func isCrowded() bool {
 		return false
 	}
 	cpus, err := proc.CPUs("/sys")
-	return err == nil && runnable >= crowdedThreads*len(cpus)
+	return err == nil && runnable >= overloadThreads*len(cpus)
 }

@@ -4,7 +4,7 @@ package capture
 // hypervisor has descheduled their CPU, so the draining thread does not wait for them.
 type bump struct {
 	finished chan struct{} // closed when no program uses the old number
-	seen     bool          // drained has been called since
+	seen     bool          // drained has been called since finished was closed
 }
 
 func newBump(await func()) *bump {

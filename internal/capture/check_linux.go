@@ -41,7 +41,7 @@ func check(cfg *Config) error {
 // filesNeeded is the number of open files for kernel programs, their maps and the events of each CPU, and some spare ones.
 func filesNeeded(cfg *Config) int { return 66 + 5*cfg.CPUs + cfg.Kernel.Rings }
 
-// checkFiles refuses a limit of open files below that, unless this process may raise it.
+// checkFiles refuses a limit of open files below filesNeeded, unless this process may raise it.
 func checkFiles(cfg *Config, have proc.Capabilities) error {
 	limit := proc.FileLimit()
 	if least := filesNeeded(cfg); limit < least && !have.Has(proc.CapSysResource) {

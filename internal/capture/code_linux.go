@@ -29,8 +29,8 @@ type packedSymbols struct {
 	err      error
 }
 
-// spareThreads is how many more threads may run Go code while the window is open: neither the one that drains the rings
-// nor those that open files may wait for another goroutine, or for the one that copies files.
+// spareThreads is added to GOMAXPROCS while the window is open, so that the thread that drains the rings and those that open
+// files never wait for a P of the Go runtime, in particular not while files are copied.
 const spareThreads = 3
 
 // beginCode reads the kernel's symbols while the kernel programs are loaded.
@@ -55,7 +55,8 @@ func packKallsyms(to io.Writer) ([]byte, error) {
 	return spool.PackKallsyms(io.TeeReader(text, to))
 }
 
-// watch begins to watch mappings; files is the number of other files that are open. Throttling is reported there as well.
+// watch begins to watch mappings; files is the number of other files that are open. Throttling of samples is
+// reported in the same perf buffers.
 func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
 	c.watcher, err = sideband.Open(sideband.Config{

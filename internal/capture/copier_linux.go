@@ -86,8 +86,8 @@ func (c *copier) stop() {
 	}
 }
 
-// move writes the batches that are ready.
-func (c *copier) move(w *spool.Writer) error {
+// writeReady writes the batches that are ready.
+func (c *copier) writeReady(w *spool.Writer) error {
 	if c == nil || w.Cutting() { // what is written now would be written twice
 		return nil
 	}
@@ -218,7 +218,7 @@ func (c *copier) check(h *sideband.Held) bool {
 	select {
 	case <-c.stopped:
 		return true
-	default: // it cannot be copied
+	default: // it cannot be copied and stays open
 		return false
 	}
 }
@@ -257,7 +257,7 @@ func (c *copier) copyPart(h *sideband.Held, e symbol.Extent) (n int64, ok bool) 
 	to := from + int(min(e.Length, int64(cap(b.bytes)-from)))
 	part := part{number: c.number, offset: e.Offset, bytes: b.bytes[from:to]}
 	if n, _ := h.File.ReadAt(part.bytes, e.Offset); n < to-from {
-		return 0, false // it was cut
+		return 0, false // it was truncated
 	}
 	b.bytes = b.bytes[:to]
 	b.parts = append(b.parts, part)

@@ -13,8 +13,8 @@ import (
 	"wprof/internal/proc"
 )
 
-// describe makes the capture self-describing: where, with what and how it was recorded. The window's instants are not
-// known yet.
+// describe returns the description of the session: the machine, the command line and the settings. The window's times are
+// not known yet.
 func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 	cpus, err := proc.CPUs("/sys")
 	if err != nil {

@@ -11,8 +11,8 @@ type ring interface {
 	// Producer and Consumer are positions in bytes since the ring was made.
 	Producer() uint64
 	Consumer() uint64
-	// Committed are the records from the consumer position up to limit, the first one that is still being written, or the end
-	// of a contiguous part of the ring.
+	// Committed returns the records from the consumer position up to limit, the first record that is still being written, or
+	// the end of a contiguous part of the ring, whichever comes first.
 	Committed(limit uint64) (run []byte, from uint64)
 	Consume(n int)
 }
@@ -48,8 +48,8 @@ func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
 	}
 }
 
-// Round moves one round: clock first, then all producer positions, so that what is written beyond them is not older
-// than the clock. It returns how full the fullest ring was, and whether everything up to the positions was moved: a
+// Round drains all rings once. It reads the clock before the producer positions, so that no record beyond these positions is
+// older than the time of the round. It returns how full the fullest ring was, and whether everything up to the positions was moved: a
 // record that is still being written holds back its ring.
 func (d *drainer) Round() (fill float64, all bool, err error) {
 	round := spool.Round{Time: d.time(), Producer: d.limits, Drained: d.drained}
@@ -77,7 +77,7 @@ func (d *drainer) drainRing(i int, r ring) error {
 	for {
 		run, from := r.Committed(d.limits[i])
 		d.drained[i] = from + uint64(len(run))
-		// Records were lost before this makes room.
+		// Before Consume makes room.
 		d.full = d.full || float64(r.Producer()-from) > d.capacity-fullMargin
 		if len(run) == 0 {
 			return nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. CPUs that go offline need nothing: the kernel removes
-// their perf events, and what they wrote is still read.
+// hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. For CPUs that go offline nothing is to be done: the
+// kernel removes their perf events, and what they wrote is still read.
 type hotplug struct {
 	events  *os.File
 	started bool

@@ -17,7 +17,7 @@ import (
 
 // interruptible stops naming when stop is closed, or when the names of one module take too long. It leaves out modules whose
 // file system does not respond. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
-// a file may be large, and its file system may never answer.
+// a file may be large, and its file system may never respond.
 type interruptible struct {
 	begin  func() assemble.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
 	stop   <-chan struct{}
@@ -29,9 +29,9 @@ type interruptible struct {
 }
 
 const (
-	// namesLimit is for file systems that answer, but slowly: naming from the largest programs takes a second.
+	// namesLimit is for file systems that respond slowly: naming from the largest programs takes a second.
 	namesLimit = time.Minute
-	// A thread that sleeps for hungPolls polls without a break counts as hung: a slow disk answers each read sooner.
+	// A thread that sleeps for hungPolls polls without a break counts as hung: a slow disk completes each read sooner.
 	hungPoll  = 500 * time.Millisecond
 	hungPolls = 10
 	// maxHung is how many modules may hang before naming ends.

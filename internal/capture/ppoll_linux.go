@@ -19,7 +19,7 @@ func entersyscallblock()
 //go:linkname exitsyscall runtime.exitsyscall
 func exitsyscall()
 
-// ppoll is ppoll(2) without a signal mask. The runtime gives this thread's processor away at once.
+// ppoll is ppoll(2) without a signal mask. The runtime takes this thread's P away at once.
 func ppoll(fds *[2]unix.PollFd, d time.Duration) (n int, err error) {
 	timeout := unix.NsecToTimespec(d.Nanoseconds())
 	r, errno := blockInPpoll(fds, &timeout)

@@ -12,14 +12,14 @@ const (
 	openPriority = 2
 )
 
-// raisePriority puts the calling thread before all ordinary threads, with a real-time priority if it may, and returns how. The thread works for well under a
-// tenth of the time, in turns of a millisecond. It must get them when every CPU is busy: at a million events a second
-// a ring of 8 MiB is full after 0.4 s.
+// raisePriority puts the calling thread before all ordinary threads, with a real-time priority if that is allowed,
+// and returns the result as text. The thread runs for well under a tenth of the time, a millisecond at once. It must run
+// even when every CPU is busy: at a million events a second a ring of 8 MiB is full after 0.4 s.
 //
 // SCHED_RR is tried first, because a nice value counts only within the thread's own group: not against other
 // sessions (autogroup), nor against other services (cgroups). Measured: with rings of 1 MiB, 800,000 switches a
-// second and both CPUs taken by threads of nice -20, all of two recordings at nice 0 lost 1.3% and 2.4%, one of two at
-// nice -20 lost 2.3%, none with SCHED_RR lost anything.
+// second and both CPUs taken by threads of nice -20, two recordings at nice 0 lost 1.3% and 2.4%, one of two at
+// nice -20 lost 2.3%, and none with SCHED_RR lost anything.
 func raisePriority(real uint32) (how string) {
 	old, err := unix.SchedGetAttr(0, 0)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 	quietHeap = 64 << 20
 )
 
-// recorder is one recording while its window is open. The methods behind run are called by its own thread alone.
+// recorder is one recording while its window is open. record and what it calls run on a thread of their own.
 type recorder struct {
 	cfg     *Config
 	tracer  *bpf.Tracer
@@ -63,14 +63,14 @@ type recorder struct {
 	followFailures uint64 // descendants of chosen processes for which there was no room
 	priority       string
 	offCPUPlace    bpf.Place
-	unread         []int  // processes whose command lines could not be read
-	unsampled      error  // why CPUs that came online are not sampled, or why mappings there are not known
-	number         uint32 // of the generation
-	bumped         *bump  // the last change of number
+	unread         []int // processes whose command lines could not be read
+	unsampled      error // why CPUs that came online are not sampled, or why mappings there are not known
+	generation     uint32
+	bumped         *bump // the last change of generation
 	err            error
 }
 
-// prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
+// prepare loads and attaches the kernel programs, and begins the spool.
 func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (*recorder, error) {
 	r := &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
 	if err := r.prepare(session); err != nil {
@@ -175,15 +175,14 @@ func (r *recorder) beginSide() error {
 	return r.code.begin(r.writer, r.tracer)
 }
 
-// Run records until the duration is over or Stop is called. It has a thread of its own, with a priority of its own,
-// which ends with it.
+// Run records until the duration is over or Stop is called, on a thread with a priority of its own.
 func (r *recorder) Run() error {
 	defer debug.SetGCPercent(debug.SetGCPercent(r.gcPercent()))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Never unlocked, so that the thread and its priority end here.
+		// Never unlocked, so that the thread ends here, and its priority with it.
 		runtime.LockOSThread()
 		r.priority = raisePriority(drainPriority)
 		r.err = r.record()
@@ -249,7 +248,7 @@ func (r *recorder) record() error {
 	return r.end()
 }
 
-// openWindow arms the programs before it lists the tasks, so that threads that begin meanwhile are not missed.
+// openWindow arms the programs before it lists the threads, so that those that begin meanwhile are not missed.
 func (r *recorder) openWindow() error {
 	if err := r.tracer.Arm(); err != nil {
 		return err
@@ -286,7 +285,7 @@ func (r *recorder) listTasks() error {
 	})
 }
 
-// rounds is the work while the window is open.
+// rounds drains the rings until the duration is over or Stop is called.
 func (r *recorder) rounds() error {
 	deadline := int64(0)
 	if r.cfg.Duration > 0 {
@@ -310,7 +309,7 @@ func (r *recorder) rounds() error {
 		if err != nil {
 			return err
 		}
-		if err := r.copier.move(r.writer); err != nil {
+		if err := r.copier.writeReady(r.writer); err != nil {
 			return err
 		}
 		wait = r.pace.Next(fill)
@@ -327,8 +326,8 @@ func (r *recorder) rounds() error {
 	}
 }
 
-// cut begins a new generation when it is time: it gives the programs the new number. When those that were running then
-// have ended, and a round has drained what they wrote, the old generation ends. It returns whether that was now.
+// cut begins a new generation when one is due, by setting its number in the kernel programs. When those that were running
+// then have ended, and a round has drained what they wrote, it ends the old generation, and returns true.
 func (r *recorder) cut(next *int64) (begun bool, err error) {
 	if drained := r.bumped.drained(); r.writer.CutDue() && drained {
 		clocks, err := proc.ReadClocks()
@@ -341,14 +340,14 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 	if now < *next || r.writer.Cutting() {
 		return false, nil
 	}
-	r.number++
-	if err := r.tracer.SetGeneration(r.number); err != nil {
+	r.generation++
+	if err := r.tracer.SetGeneration(r.generation); err != nil {
 		return false, err
 	}
 	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Counted from now, not from next: a recorder that was stopped would have to begin several at once.
 	*next = now + generationEvery.Nanoseconds()
-	return false, r.writer.BumpGeneration(r.number)
+	return false, r.writer.BumpGeneration(r.generation)
 }
 
 // closeWindow closes the window and drains everything that was written in it.

@@ -15,7 +15,7 @@ const (
 	largestRing = 1 << 30
 )
 
-// ringPlan is how many rings there are and how large each is.
+// ringPlan is the number and the size of the rings.
 type ringPlan struct {
 	Rings, RingBytes int
 }
@@ -40,7 +40,7 @@ func planRings(cpus int, size int64, count int) (plan ringPlan, notes []string, 
 	default:
 		plan.Rings = min(cpus, max(allRingsLimit/plan.RingBytes, 1))
 		if plan.Rings < cpus {
-			notes = append(notes, fmt.Sprintf("%d CPUs share %d rings, so that they take no more than %s in all; --ringbuf-cnt decides otherwise",
+			notes = append(notes, fmt.Sprintf("%d CPUs share %d rings, so that they take no more than %s in all; --ringbuf-cnt sets another number",
 				cpus, plan.Rings, sizeFlag(allRingsLimit)))
 		}
 	}

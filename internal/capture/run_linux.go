@@ -103,7 +103,7 @@ type session struct {
 	ended     chan struct{} // closed at the end
 	early     error         // why the recording ended early; nil: it did not
 	unnamed   string        // a warning about missing names; "": none
-	hung      []string      // files whose file systems do not answer
+	hung      []string      // files whose file systems do not respond
 }
 
 func (s *session) run() error {
@@ -117,7 +117,7 @@ func (s *session) run() error {
 		err = s.out.Commit()
 	}
 	if s.command != nil {
-		s.boost.End() // without a command the boost ends with the process, whose end takes time too
+		s.boost.End() // without a command the boost lasts until the process ends, which takes time too
 	}
 	if s.command != nil && errors.Is(err, unix.EPIPE) {
 		// The output's reader has ended; the command's status is still to be passed on.
@@ -132,7 +132,7 @@ func (s *session) run() error {
 	return s.report()
 }
 
-// prepare makes everything that a recording needs, in the order in which it can fail.
+// prepare creates the spool and the command's process, and loads the kernel programs.
 func (s *session) prepare() error {
 	host, err := proc.ReadHost()
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// createSpool puts the spool beside a file that the result will be, so that it is found if the recorder is killed.
+// createSpool creates the spool, beside the output if that is a named file, so that it is found if the recorder is killed.
 func (s *session) createSpool() (err error) {
 	err = cli.AsUser(func() (err error) {
 		if s.out.IsNamed() {
@@ -295,7 +295,7 @@ func (s *session) write(recorded *spool.Spool) error {
 	return s.finalise(recorded, assemble.Options{Progress: bar.Set})
 }
 
-// recordLive finalises while it records. What fails downstream ends the recording.
+// recordLive finalises while it records. An error of finalising ends the recording.
 func (s *session) recordLive() error {
 	recorded, err := s.spool.Spool()
 	if err != nil {
@@ -311,7 +311,7 @@ func (s *session) recordLive() error {
 	}()
 	err = s.rec.Run()
 	if err != nil {
-		// Without an end Finalise would wait for one.
+		// Finalise waits for the spool's end, which will not be written.
 		s.spool.GiveUp()
 	}
 	s.rec.Close()
@@ -507,7 +507,7 @@ func (s *session) report() error {
 	return nil
 }
 
-// failEarly ends the tool after an incomplete recording. A command continues, and is waited for.
+// failEarly returns the error of an incomplete recording, after the end of the command.
 func (s *session) failEarly() error {
 	if s.command != nil {
 		<-s.command.Done()
@@ -532,7 +532,7 @@ func (s *session) outcome() *Outcome {
 	o := &Outcome{
 		Threads: s.summary.Threads, Window: time.Duration(s.summary.Close - s.summary.Open),
 		CPU: usage.CPU(), PeakRSS: usage.PeakRSS, SpoolBytes: s.spool.Bytes(), OutputBytes: s.written.n,
-		RingBytes: s.cfg.Kernel.RingBytes, ByTables: s.cfg.Kernel.Unwind.Tables, Losses: s.summary.Losses, Late: s.summary.Late,
+		RingBytes: s.cfg.Kernel.RingBytes, ByTables: s.cfg.Kernel.Unwind.Tables, Losses: s.summary.Losses,
 		Stacks: s.summary.Stacks, Modules: s.summary.Modules, Rate: s.cfg.Stacks.Timer,
 	}
 	for _, n := range s.summary.Events {

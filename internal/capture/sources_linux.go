@@ -141,7 +141,7 @@ func periodOf(rate string) (time.Duration, error) {
 	return period, nil
 }
 
-// sources returns the session's entries for them.
+// sources returns the session's entry for the samples.
 func (s Stacks) sources() []*format.Source {
 	if s.Timer == 0 {
 		return nil

@@ -15,8 +15,8 @@ type stall struct {
 	polls int // in a row that found the same write under way
 }
 
-// isNew reports once for each write that it has lasted for stallPolls.
-func (s *stall) isNew(writes uint64) bool {
+// poll returns true once for each write: when it has lasted for stallPolls.
+func (s *stall) poll(writes uint64) bool {
 	if writes%2 == 0 || writes != s.last {
 		s.last, s.polls = writes, 0
 		return false
@@ -25,7 +25,7 @@ func (s *stall) isNew(writes uint64) bool {
 	return s.polls == stallPolls
 }
 
-// watchDisk warns when the recorder waits for a disk, which may never answer. name is that of the spool.
+// watchDisk warns when the recorder waits for a disk, which may never respond. name is that of the spool.
 func (s *session) watchDisk(name string) {
 	polls := time.NewTicker(stallPoll)
 	defer polls.Stop()
@@ -36,10 +36,10 @@ func (s *session) watchDisk(name string) {
 			return
 		case <-polls.C:
 		}
-		if spool.isNew(s.spool.Writes()) {
+		if spool.poll(s.spool.Writes()) {
 			s.inv.Warnf("the disk of the %s has accepted no writes for 3 seconds: the recorder waits for it, and loses events if that lasts", name)
 		}
-		if s.out.IsRegular() && output.isNew(s.written.writes.Load()) {
+		if s.out.IsRegular() && output.poll(s.written.writes.Load()) {
 			s.inv.Warnf("the disk of the output has accepted no writes for 3 seconds: the recorder waits for it; the recording is in the %s", name)
 		}
 	}

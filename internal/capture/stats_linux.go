@@ -20,7 +20,7 @@ func (s *session) writeStats(to io.Writer) {
 	}
 	_ = w.Flush()
 	if s.cfg.Stacks.OffCPU {
-		fmt.Fprintf(to, "off-CPU stacks: taken %s, of times from %s\n", s.rec.offCPUPlace, s.cfg.OffCPUMin)
+		fmt.Fprintf(to, "off-CPU stacks: taken %s, for off-CPU times of at least %s\n", s.rec.offCPUPlace, s.cfg.OffCPUMin)
 	}
 	if s.rec.unwind != nil {
 		fmt.Fprintln(to, s.rec.unwind.describe())

@@ -26,7 +26,6 @@ type Outcome struct {
 	RingBytes   int  // size of one ring
 	ByTables    bool // user stacks were walked by unwind tables
 	Losses      []*format.Loss
-	Late        uint64
 	Stacks      assemble.StackCount
 	Modules     []assemble.ModuleFrames
 	Rate        time.Duration // between two samples; 0: none are taken
@@ -75,8 +74,8 @@ func (o *Outcome) helpText() (text string) {
 	return text
 }
 
-// cutShare is the share of stacks that look cut above which a recording reports it, and cutFew the number below which a share
-// means nothing.
+// A recording reports stacks that look cut if their share is above cutShare, and if it has at least cutFew user stacks: of
+// fewer a share means nothing.
 const (
 	cutShare = 0.2
 	cutFew   = 20
@@ -98,11 +97,11 @@ func (o *Outcome) CutText() string {
 	help := "build it with -fno-omit-frame-pointer"
 	switch {
 	case o.ByTables:
-		help = "it has no call frame information, or its tables were not there yet"
+		help = "it has no call frame information, or its tables were not ready yet"
 	case runtime.GOARCH == "amd64":
 		help = "record with --unwind=tables or " + help
 	}
-	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; "+help,
+	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides its callers; "+help,
 		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "))
 }
 

@@ -54,12 +54,12 @@ func TestManyCutStacksAreReportedWithTheirModules(t *testing.T) {
 		},
 	}
 	want := "30% of 1,000 user stacks look cut (80% /usr/lib/libc.so.6, 20% /usr/bin/few): " +
-		"code without frame pointers hides who called it; "
+		"code without frame pointers hides its callers; "
 	if got := o.CutText(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "build it with -fno-omit-frame-pointer") {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	o.ByTables = true
-	want += "it has no call frame information, or its tables were not there yet"
+	want += "it has no call frame information, or its tables were not ready yet"
 	if got := o.CutText(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise ends the recording for any reason but its duration, and counts down on a terminal.
-// stop ends the supervision.
+// supervise ends the recording at a signal, or with its processes or its command, and counts down on a terminal. stop ends
+// that.
 //
 // With a command, an interrupt from the terminal reaches the command by itself, and its end ends the recording. Signals that were
 // sent to the recorder alone are passed on.

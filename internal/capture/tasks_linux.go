@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// threadShare is the time between two lists for each thread: listing one takes about 1 us. Changes between lists are
+	// threadShare is the time between two lists per listed thread: listing one takes about 1 us. Changes between lists are
 	// in the records of forks, renames and ends, unless some were lost.
 	threadShare = 1500 * time.Microsecond
 
@@ -150,7 +150,7 @@ func (l *taskLists) recordsLost() {
 	l.next = min(l.next, l.began+shortestListing.Nanoseconds())
 }
 
-// all makes a whole list, with pauses after which between is called.
+// all makes a whole list. Between its slices it pauses and then calls between.
 func (l *taskLists) all(between func() error) error {
 	if err := l.begin(); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (l *taskLists) all(between func() error) error {
 	}
 }
 
-// missingProcesses returns the processes that the kernel's list leaves out, as on some hypervisors' guests the first process. /proc is
+// missingProcesses returns the processes that the kernel's list leaves out: process 1 in guests of some hypervisors. /proc is
 // read first, so that no process that begins later is among them.
 func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
 	if !proc.InitPIDNamespace() {

@@ -11,8 +11,8 @@ import (
 )
 
 // wake lets the reading thread sleep until some time, until a ring fills or until another goroutine calls it. It sleeps in
-// ppoll(2) and not on a Go timer: a goroutine that is locked to its thread is woken by way of a second thread
-// otherwise, and twice the switches are twice the disturbance.
+// ppoll(2) and not on a Go timer, which wakes a goroutine that is locked to its thread by way of a second thread: twice
+// the switches disturb the machine twice as much.
 type wake struct {
 	fd      int
 	wakeups *bpf.Wakeups

@@ -13,8 +13,8 @@ import (
 	"wprof/internal/proc"
 )
 
-// missingNames warns of frames that will or may have no names because this process may not read them;
-// "": it may. It covers only the stacks that are recorded.
+// missingNames warns of frames that will or may have no names, because this process lacks the permissions to read them; "":
+// there are none. It covers only the stacks that are recorded.
 func missingNames(stacks Stacks) string {
 	if !stacks.Any() {
 		return ""
@@ -34,7 +34,7 @@ func missingNames(stacks Stacks) string {
 }
 
 // hiddenThreads warns that the kernel lists only some of the machine's threads, those of this process's PID namespace; "": all.
-// Others get names by their events.
+// A thread outside of it has a name once an event has it.
 func hiddenThreads() string {
 	if proc.InitPIDNamespace() {
 		return ""
@@ -69,8 +69,8 @@ func (s *session) unopened() string {
 	return strings.Join(parts, "; ")
 }
 
-// hungText is a warning about files on file systems that do not answer; "": none. A thread that waits for the server of a FUSE
-// file system ignores SIGKILL until the server answers or ends (request_wait_answer in fs/fuse/dev.c), and so does its process.
+// hungText is a warning about files on file systems that do not respond; "": none. A thread that waits for the server of a FUSE
+// file system ignores SIGKILL until the server responds or ends (request_wait_answer in fs/fuse/dev.c), and so does its process.
 func (s *session) hungText() string {
 	hung := s.hung
 	if s.rec.code != nil && s.rec.code.watcher != nil {
@@ -83,7 +83,7 @@ func (s *session) hungText() string {
 	hung = slices.Compact(hung)
 	named := hung[:min(len(hung), maxHung)]
 	return fmt.Sprintf("the file system of %s does not respond: functions in these files may have no names; the recording is finished, but this process may not end "+
-		"before the file system answers or is unmounted (umount -f)", strings.Join(named, ", "))
+		"before the file system responds or is unmounted (umount -f)", strings.Join(named, ", "))
 }
 
 // unreadNamed is how many processes unreadText names.

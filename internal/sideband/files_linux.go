@@ -348,7 +348,7 @@ func (fs *Files) Hung(m *format.Module) bool {
 	return f != nil && f.isHung()
 }
 
-// AllHung returns the paths of files that could not be opened, because their file systems do not answer.
+// AllHung returns the paths of files that could not be opened, because their file systems do not respond.
 func (fs *Files) AllHung() (paths []string) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -389,7 +389,7 @@ func (fs *Files) Stats() Stats {
 	return stats
 }
 
-// Close closes all files. It waits for file systems for openTime at most: files of one that hangs stay open until it answers.
+// Close closes all files. It waits for file systems for openTime at most: files of one that hangs stay open until it responds.
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

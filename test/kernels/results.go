@@ -78,7 +78,7 @@ func readBoot(folder string) (r result, err error) {
 		return r, err
 	}
 	r.release, r.cpus = strings.TrimSpace(string(release)), strings.TrimSpace(string(cpus))
-	if place := regexp.MustCompile(`off-CPU stacks: taken (.*), of times`).FindSubmatch(stats); place != nil {
+	if place := regexp.MustCompile(`off-CPU stacks: taken (.*), for off-CPU times`).FindSubmatch(stats); place != nil {
 		r.place = string(place[1])
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
