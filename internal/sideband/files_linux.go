@@ -16,13 +16,13 @@ import (
 	"wprof/internal/proc"
 )
 
-// Files are the mapped files, held open so that they can be read when their names were removed, or the processes that
-// used them have ended. Each is opened once.
+// Files are the mapped files, held open so that they can be read after their names were removed, or the processes that
+// mapped them have ended. Each is opened once.
 type Files struct {
 	mu      sync.Mutex
-	most    int
-	byFile  map[fileKey]*file
-	build   map[string]*file // the first file of a build-id
+	limit   int               // of files that are held
+	byFile  map[fileKey]*file // of mappings without a build-id
+	build   map[string]*file  // the first file of a build-id
 	byPath  map[buildKey]*file
 	open    int       // files that are held
 	claimed int       // files that are about to be held
@@ -48,7 +48,7 @@ type file struct {
 	stat    unix.Stat_t // when it was last opened
 	checked int64       // time of the mapping that led to the last check
 	changed bool        // between two checks
-	unsure  bool        // it was mapped again, and could not be checked
+	unsure  bool        // the last check failed: it was mapped again, but not found
 	pending bool        // it is being opened, or queued
 	began   time.Time   // when opening it began; zero: it is queued
 	tries   int
@@ -60,8 +60,8 @@ func (f *file) isHung() bool {
 	return f.pending && !f.began.IsZero() && time.Since(f.began) >= openTime
 }
 
-// recheckAfter is how long after a check of a file without a build-id another mapping leads to the next one, ns: the file may
-// have been overwritten.
+// recheckAfter is the time after which a new mapping of a file without a build-id leads to another check of the file, ns: it
+// may have been overwritten.
 const recheckAfter = 1e9
 
 // maxTries is the number of attempts to open a file: a process can end too soon, and the next one that maps the file may not.
@@ -73,8 +73,8 @@ type buildKey struct{ build, path string }
 // maxKnown bounds the files, held or not.
 const maxKnown = 1 << 17
 
-func newFiles(most int) *Files {
-	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: newMapStore()}
+func newFiles(limit int) *Files {
+	return &Files{limit: limit, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: newMapStore()}
 }
 
 // claim reports whether the caller is to open the file of a mapping: it is new, could not be opened yet, or may have been
@@ -82,8 +82,8 @@ func newFiles(most int) *Files {
 func (fs *Files) claim(r *Record) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	f := fs.known(r)
-	// A file that is not held open may have changed unnoticed.
+	f := fs.lookUp(r)
+	// A file that is not held open may have changed meanwhile.
 	if f != nil && f.source != nil && !f.pending && len(r.BuildID) == 0 && (!f.held || r.Time-f.checked > recheckAfter) {
 		f.pending = true
 		return true
@@ -91,7 +91,7 @@ func (fs *Files) claim(r *Record) bool {
 	if f != nil && (f.pending || f.source != nil || f.tries >= maxTries) {
 		return false
 	}
-	if fs.open+fs.claimed >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
+	if fs.open+fs.claimed >= fs.limit || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
@@ -121,12 +121,12 @@ func (fs *Files) endOpening(f *file) {
 func (fs *Files) opening(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.known(r); f != nil {
+	if f := fs.lookUp(r); f != nil {
 		f.began = time.Now()
 	}
 }
 
-func (fs *Files) known(r *Record) *file {
+func (fs *Files) lookUp(r *Record) *file {
 	if len(r.BuildID) > 0 {
 		return fs.byPath[pathKey(r.BuildID, r)]
 	}
@@ -145,7 +145,7 @@ func (r *Record) file() fileKey { return fileKey{r.Device, r.Inode, r.Generation
 func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.known(r); f != nil {
+	if f := fs.lookUp(r); f != nil {
 		fs.endOpening(f)
 		if f.source != nil {
 			return
@@ -154,7 +154,7 @@ func (fs *Files) unclaim(r *Record) {
 	fs.stats.Unopened++
 }
 
-// opened keeps the file of a mapping, nil if it was not found, and appends a record of its build-id and state.
+// opened holds the file of a mapping, nil if it was not found, and appends a record of its build-id and state.
 func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	build, generation := r.BuildID, r.Generation
 	var stat unix.Stat_t
@@ -176,7 +176,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	}()
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	f := fs.known(r)
+	f := fs.lookUp(r)
 	if fs.closed || f == nil {
 		return out
 	}
@@ -236,8 +236,8 @@ func open(r *Record, parent uint32) *os.File {
 
 // openMapped opens a file through a mapping of it; nil: the process has ended, or has another mapping there.
 func openMapped(r *Record) *os.File {
-	for _, task := range r.tasks() {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", task, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	for _, tid := range r.tids() {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", tid, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == nil {
 			return f
 		}
@@ -245,8 +245,8 @@ func openMapped(r *Record) *os.File {
 	return nil
 }
 
-// tasks returns the ids under which /proc may show a process, best first.
-func (r *Record) tasks() []uint32 {
+// tids returns the ids under which /proc may show a process, best first.
+func (r *Record) tids() []uint32 {
 	if r.tid == 0 || r.tid == r.PID {
 		return []uint32{r.PID}
 	}
@@ -257,12 +257,12 @@ func (r *Record) tasks() []uint32 {
 func openByPath(r *Record, parent uint32) *os.File {
 	_, path := classify(r)
 	var places []string
-	tasks := r.tasks()
+	tids := r.tids()
 	if parent != 0 {
-		tasks = append(tasks, parent)
+		tids = append(tids, parent)
 	}
-	for _, task := range tasks {
-		places = append(places, fmt.Sprintf("/proc/%d/root%s", task, path))
+	for _, tid := range tids {
+		places = append(places, fmt.Sprintf("/proc/%d/root%s", tid, path))
 	}
 	for _, at := range append(places, string(path)) {
 		info, err := os.Lstat(at)
@@ -310,7 +310,7 @@ func generationOf(f *os.File) (uint64, bool) {
 // does not close it.
 func (fs *Files) Open(m *format.Module) (*Source, bool) {
 	source, was := fs.find(m)
-	return source, source != nil && (len(m.BuildId) > 0 || source.isStill(was))
+	return source, source != nil && (len(m.BuildId) > 0 || source.isUnchanged(was))
 }
 
 // find returns the file of a module, nil if there is none or it is known to have changed since it was mapped, and its

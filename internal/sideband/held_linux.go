@@ -34,7 +34,7 @@ func (s *Source) ReadAt(b []byte, at int64) (int, error) {
 	return s.file.ReadAt(b, at)
 }
 
-// Size is that of the file.
+// Size returns the size of the file, not of the copy.
 func (s *Source) Size() (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -48,15 +48,15 @@ func (s *Source) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// isStill reports whether the contents are known to be unchanged. Copies are made of unchanged files only.
-func (s *Source) isStill(was unix.Stat_t) bool {
+// isUnchanged reports whether the contents are known to be unchanged. Copies are made of unchanged files only.
+func (s *Source) isUnchanged(was unix.Stat_t) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.copy != nil || isStill(s.file, &was)
+	return s.copy != nil || isUnchanged(s.file, &was)
 }
 
-// isStill reports whether a file's contents are known to be unchanged. Removing one of its links changes the ctime too.
-func isStill(f *os.File, was *unix.Stat_t) bool {
+// isUnchanged reports whether a file's contents are known to be unchanged. Removing one of its links changes the ctime too.
+func isUnchanged(f *os.File, was *unix.Stat_t) bool {
 	var now unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &now) == nil &&
 		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
@@ -96,7 +96,7 @@ func (fs *Files) hold(h *Held, at int64) bool {
 	return true
 }
 
-// recheck compares a known file that was opened again, and reports whether its state has changed.
+// recheck compares a file with its state when it was opened before, and reports whether the state has changed.
 func (f *file) recheck(h *Held, at int64) bool {
 	if h.File == nil {
 		// A file that is held open is compared at the end.
@@ -146,8 +146,8 @@ func (h *Held) Mapped() bool {
 		return false
 	}
 	r := &h.mapping
-	for _, task := range r.tasks() {
-		info, err := os.Stat(fmt.Sprintf("/proc/%d/map_files/%x-%x", task, r.Start, r.Start+r.Length))
+	for _, tid := range r.tids() {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d/map_files/%x-%x", tid, r.Start, r.Start+r.Length))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err == nil && os.SameFile(own, info)
 		}
@@ -156,4 +156,4 @@ func (h *Held) Mapped() bool {
 }
 
 // Unchanged reports whether a file has the contents that it had when it was opened, by its size and times.
-func (h *Held) Unchanged() bool { return isStill(h.File, &h.stat) }
+func (h *Held) Unchanged() bool { return isUnchanged(h.File, &h.stat) }

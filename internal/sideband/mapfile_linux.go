@@ -31,7 +31,7 @@ var (
 	errNotRecorded = errors.New("the process is not recorded")
 )
 
-// mapSource is a map file, and how far it has been read. It is opened for each read: an open file would hold its mount.
+// mapSource is a map file, and how far it has been read. It is opened for each read: an open file would keep its mount busy.
 type mapSource struct {
 	key           mapKey
 	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: unknown, so when the process began
@@ -136,7 +136,7 @@ func (s *mapSource) places(alive bool) []string {
 			}
 		}
 	}
-	// Outside of its namespace, another process may have a file of that name.
+	// The id in its own namespace differs: elsewhere, a file of that name may belong to another process.
 	if s.end == 0 && s.process.PID != s.key.pid {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
 	if uint64(file.Dev) != s.device || file.Ino != s.inode || file.Size < s.end {
 		return errOtherMap
 	}
-	same, err := holds(f, s.tail, s.end-int64(len(s.tail)))
+	same, err := hasText(f, s.tail, s.end-int64(len(s.tail)))
 	if err == nil && !same {
 		err = errOtherMap
 	}
@@ -172,15 +172,15 @@ func (s *mapSource) checkNew(f *os.File, written int64) error {
 	if s.earlier == nil || written >= s.began {
 		return nil
 	}
-	same, err := holds(f, s.earlier, 0)
+	same, err := hasText(f, s.earlier, 0)
 	if err == nil && same {
 		err = errNoMap
 	}
 	return err
 }
 
-// holds reports whether a file has some bytes at an offset.
-func holds(f *os.File, text []byte, at int64) (bool, error) {
+// hasText reports whether a file has some bytes at an offset.
+func hasText(f *os.File, text []byte, at int64) (bool, error) {
 	var buf [tailBytes]byte
 	n, err := f.ReadAt(buf[:len(text)], at)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -189,7 +189,7 @@ func holds(f *os.File, text []byte, at int64) (bool, error) {
 	return bytes.Equal(buf[:n], text), nil
 }
 
-// read reads on from the end of the last read. A hole, which may be of any size, becomes the end of a line.
+// read reads on from the end of the last read. A hole of a sparse file, which may be of any size, becomes the end of a line.
 func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	t.end, t.text = s.end, buf[:0]
 	for t.end < t.file.Size {
@@ -198,7 +198,7 @@ func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 			return nil // only a hole
 		}
 		if err != nil {
-			from = t.end // not all file systems can
+			from = t.end // not all file systems support this
 		}
 		to, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
 		if err != nil || to <= from {

@@ -43,8 +43,8 @@ type mapFinder struct {
 	programs map[uint32]*mapProgram // by pid; the latest
 	ignored  map[uint32]bool        // processes beyond maxPending, at most maxIgnored
 	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
-	outdated []mapDrop
-	wake     chan struct{} // one element: another read may be due
+	outdated []mapDrop              // still to be dropped from store
+	wake     chan struct{}          // one element: another read may be due
 	stuck    int
 	running  bool
 	rush     bool // the recording ends: read without pauses
@@ -55,15 +55,15 @@ type mapFinder struct {
 type mapProgram struct {
 	source    mapSource // while busy is set, it belongs to the reading thread
 	busy      bool
-	ended     bool  // no more reads
-	until     int64 // when another program began; 0: none has
-	known     bool  // found has been called
-	mayRecord bool  // the process may be recorded
-	head      []byte
-	last      int64 // when generated code was mapped last
-	next      time.Time
+	ended     bool      // no more reads
+	until     int64     // when another program began; 0: none has
+	reported  bool      // found has been called
+	mayRecord bool      // the process may be recorded
+	head      []byte    // first bytes of its map file
+	last      int64     // when generated code was mapped last
+	next      time.Time // of its next read
 	pause     time.Duration
-	copied    time.Time
+	copied    time.Time // when text was copied last
 }
 
 // mapDrop is a copy whose part after a time may be another program's.
@@ -80,7 +80,7 @@ func newMapFinder(store *mapStore, found func(*Record), recorded func(uint32) bo
 }
 
 // mapped records that a process mapped generated code.
-func (m *mapFinder) mapped(r *Record, from lineage) {
+func (m *mapFinder) mapped(r *Record, from origin) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.programs[r.PID]; p != nil {
@@ -90,7 +90,7 @@ func (m *mapFinder) mapped(r *Record, from lineage) {
 	}
 }
 
-func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
+func (m *mapFinder) begin(pid uint32, since int64, from origin) {
 	if m.closed {
 		return
 	}
@@ -126,7 +126,7 @@ func (m *mapFinder) signal() {
 
 // programBegan records that a process runs another program. Records of different CPUs are not ordered: that program may have
 // mapped generated code already.
-func (m *mapFinder) programBegan(pid uint32, from lineage) {
+func (m *mapFinder) programBegan(pid uint32, from origin) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.programs[pid]
@@ -221,7 +221,9 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 		switch {
 		case p.busy || p.ended:
 		case p.next.After(now):
-			first = minTime(first, p.next)
+			if p.next.Before(first) {
+				first = p.next
+			}
 		case next == nil || p.source.end < next.source.end:
 			next = p
 		}
@@ -231,13 +233,6 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	}
 	next.busy = true
 	return next, 0, true
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // readOne reads one program's map file. It may never return.
@@ -293,8 +288,8 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
 		if t.more {
 			p.pause = 0
 		}
-		if !p.known {
-			p.known = true
+		if !p.reported {
+			p.reported = true
 			m.found(&Record{Kind: KindJIT, Time: p.source.key.since, PID: p.source.key.pid})
 		}
 	}

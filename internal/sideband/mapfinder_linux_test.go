@@ -247,7 +247,7 @@ func TestMapFilesBeyondTheBoundAreCounted(t *testing.T) {
 func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 	m := newMapFinder(newMapStore(), func(*Record) {}, nil)
 	m.running = true // no thread looks for files
-	mapped := func(pid int) { m.mapped(&Record{PID: uint32(pid), Time: 1}, lineage{}) }
+	mapped := func(pid int) { m.mapped(&Record{PID: uint32(pid), Time: 1}, origin{}) }
 	for pid := range maxPending + 3 {
 		mapped(pid + 1)
 	}
@@ -255,7 +255,7 @@ func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 	if n := m.ignoredPrograms(); n != 3 {
 		t.Errorf("%d programs are ignored, want 3", n)
 	}
-	m.programBegan(1, lineage{began: 2})
+	m.programBegan(1, origin{began: 2})
 	mapped(maxPending + 1)
 	if n := m.ignoredPrograms(); n != 2 {
 		t.Errorf("%d programs are ignored when there is room for one, want 2", n)
@@ -268,7 +268,7 @@ func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
 	m := newMapFinder(store, func(*Record) {}, nil)
 	m.running = true // no thread looks for files
 	for pid := range uint32(3) {
-		m.mapped(&Record{PID: pid + 1, Time: 1}, lineage{})
+		m.mapped(&Record{PID: pid + 1, Time: 1}, origin{})
 	}
 	if err := store.add(mapKey{1, 1}, 0, []byte("1000 10 part\n"), 2); err != nil {
 		t.Fatal(err)

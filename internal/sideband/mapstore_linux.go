@@ -107,7 +107,7 @@ func (u usage) plus(v usage) usage { return usage{u.bytes + v.bytes, u.stored + 
 
 func (s *mapStore) hasRoom(c *mapCopy, more usage) bool {
 	user := s.users[c.user]
-	fits := func(most, all, user, more int64) bool { return user+more <= (most-(all-user))/2 }
+	fits := func(limit, all, user, more int64) bool { return user+more <= (limit-(all-user))/2 }
 	return c.bytes+more.bytes <= maxMapBytes &&
 		fits(maxMapsBytes, s.all.bytes, user.bytes, more.bytes) && fits(maxMapsStored, s.all.stored, user.stored, more.stored)
 }

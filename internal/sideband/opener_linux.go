@@ -27,7 +27,7 @@ func fileRequest(r *Record) Record {
 // opener opens the files of mappings on threads of its own, because opening, and even lstat, may take arbitrarily long.
 type opener struct {
 	open     func(*Record)
-	refuse   func(*Record) // it will not be opened
+	refuse   func(*Record) // called instead of open for a request that is dropped
 	onThread func()
 
 	mu      sync.Mutex

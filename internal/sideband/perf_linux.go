@@ -32,7 +32,7 @@ const (
 	maxRequests = 1024
 )
 
-// event is the side-band of one CPU: a perf event that counts nothing, and its ring.
+// event is the side-band of one CPU: a perf event that counts nothing, and its buffer.
 type event struct {
 	cpu      int
 	fd       int
@@ -48,14 +48,14 @@ type event struct {
 	tail     uint64
 	last     int64 // time of the last record, CLOCK_MONOTONIC ns
 	reported lossReports
-	split    []byte // a record that the end of the ring has split
+	split    []byte // a record that the end of the buffer has split
 	pending  []byte // records that were not drained yet
 	wanted   []Record
 	program  bool // a program was reported since the thread last read the buffer
 }
 
-// openEvent makes a CPU's event with a buffer of a number of pages, or fewer: without CAP_IPC_LOCK, the limit is
-// kernel.perf_event_mlock_kb.
+// openEvent creates a CPU's event with a buffer of a number of pages, or of fewer if kernel.perf_event_mlock_kb, the limit
+// without CAP_IPC_LOCK, allows no more.
 func openEvent(cpu, pages int) (*event, error) {
 	for ; ; pages /= 2 {
 		e, err := openEventOf(cpu, pages)
@@ -97,7 +97,7 @@ func openEventOf(cpu, pages int) (made *event, err error) {
 	return e, e.openPrograms()
 }
 
-// openPrograms makes the event for new programs. Each of its records wakes the thread that waits for the buffer.
+// openPrograms creates the event for new programs. Each of its records wakes the thread that waits for the buffer.
 func (e *event) openPrograms() (err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -112,7 +112,7 @@ func (e *event) openPrograms() (err error) {
 	return nil
 }
 
-// read calls f with each record that is in the ring now. The bytes are valid until f returns.
+// read calls f with each record that is in the buffer now. The bytes are valid until f returns.
 func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&e.mem[pageHead])))
 	size := uint64(len(e.data))
@@ -185,7 +185,7 @@ func (e *event) close() error {
 	return errors.Join(errs...)
 }
 
-// lossReports are the records about lost records: the last few with their times, CLOCK_MONOTONIC ns, and the sum of all before.
+// lossReports are the records about lost records: the last ones with their times, CLOCK_MONOTONIC ns, and the sum of all before.
 type lossReports struct {
 	before uint64
 	last   []lossReport
@@ -196,7 +196,7 @@ type lossReport struct {
 	count uint64
 }
 
-// maxLossReports is more than arrive between the end of a window and the last read of the rings.
+// maxLossReports is more than arrive between the end of a window and the last read of the buffers.
 const maxLossReports = 1024
 
 func (t *lossReports) add(at int64, count uint64) {

@@ -95,10 +95,10 @@ func Append(b []byte, r *Record) []byte {
 		}
 	}
 	for _, t := range [...]struct {
-		text []byte
-		most int
+		text  []byte
+		limit int
 	}{{r.BuildID, maxBuild}, {r.Path, maxPath}, {r.Data, maxData}} {
-		text := t.text[:min(len(t.text), t.most)]
+		text := t.text[:min(len(t.text), t.limit)]
 		b = binary.AppendUvarint(b, uint64(len(text)))
 		b = append(b, text...)
 	}

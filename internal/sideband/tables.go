@@ -26,7 +26,7 @@ const (
 	maxMappings = 1 << 20
 	// maxProcesses bounds processes whose end was not recorded.
 	maxProcesses = 1 << 17
-	// maxModules bounds the modules. A dropped one is created again when it is needed.
+	// maxModules bounds the modules. Beyond it all are dropped, and created again when they are needed.
 	maxModules = 1 << 17
 	// grace is how long the mappings of a process stay after its end and their last use, ns.
 	grace = 10e9
@@ -164,11 +164,12 @@ func (t *Tables) add(r *Record) {
 	p := t.process(r.PID)
 	p.used = t.clock
 	m := mapping{start: r.Start, end: end, offset: r.Offset, module: t.module(p, r)}
-	if !inFile(m.module) {
-		m.offset = r.Start
-	}
-	if format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_VDSO {
+	switch format.ModuleKind(m.module.Kind) {
+	case format.ModuleKind_MODULE_FILE:
+	case format.ModuleKind_MODULE_VDSO:
 		m.offset = 0
+	default:
+		m.offset = r.Start
 	}
 	if p.maps.has(&m) {
 		return // perf reported it and it was read from /proc, or only its protection has changed
@@ -182,12 +183,6 @@ func (t *Tables) add(r *Record) {
 	t.mappings += len(p.maps.maps) - before
 	t.changed(p)
 }
-
-func inFile(m *format.Module) bool { return inFileKind(format.ModuleKind(m.Kind)) }
-
-func inFileKind(kind format.ModuleKind) bool { return kind == format.ModuleKind_MODULE_FILE }
-
-func isGenerated(kind format.ModuleKind) bool { return kind == format.ModuleKind_MODULE_ANON }
 
 // has reports whether a mapping is there already.
 func (s *space) has(m *mapping) bool {
@@ -333,7 +328,7 @@ func (t *Tables) Resolve(pid uint32, address uint64) (*format.Module, uint64) {
 	return m.module, m.offset + (address - m.start)
 }
 
-// Version changes whenever Resolve may find something else for a process.
+// Version changes whenever Resolve may return something else for a process.
 func (t *Tables) Version(pid uint32) uint64 {
 	if p := t.processes[pid]; p != nil {
 		return p.version

@@ -63,15 +63,15 @@ type Watcher struct {
 	maps   *mapFinder
 
 	mu      sync.Mutex
-	cpus    []*event              // replaced, never changed; their threads run until Stop
-	stopped bool                  // Stop was called
-	kept    []byte                // KindKept and KindJIT records, not drained yet
-	scans   []byte                // records of processes that existed already, not drained yet
-	origins [2]map[uint32]lineage // of the latest processes; the second is the older half
+	cpus    []*event             // replaced, never changed; their threads run until Stop
+	stopped bool                 // Stop was called
+	kept    []byte               // KindKept and KindJIT records, not drained yet
+	scans   []byte               // records of processes that existed already, not drained yet
+	origins [2]map[uint32]origin // of the latest processes; the second is the older half
 }
 
-// lineage is the origin of a process.
-type lineage struct {
+// origin is where a process comes from.
+type origin struct {
 	parent uint32 // 0: unknown
 	began  int64  // when its program began, CLOCK_MONOTONIC ns; 0: unknown
 }
@@ -84,10 +84,10 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
-	most := filesToHold(cfg.Files, cfg.Spare)
-	opened := &Watcher{cfg: cfg, files: newFiles(most)}
+	limit := filesToHold(cfg.Files, cfg.Spare)
+	opened := &Watcher{cfg: cfg, files: newFiles(limit)}
 	opened.maps = newMapFinder(opened.files.maps, opened.foundMap, cfg.MayRecord)
-	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
+	opened.opener = newOpener(opened.open, opened.files.unclaim, cfg.OnThread)
 	w = opened
 	defer func() {
 		if err != nil { // and w may be nil
@@ -95,7 +95,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 			opened.files.Close()
 		}
 	}()
-	grown := growTable(most)
+	grown := growTable(limit)
 	cpus, err := proc.CPUs("/sys")
 	if err != nil {
 		return nil, err
@@ -129,8 +129,7 @@ func bufferPages(cpus, pageSize int) int {
 }
 
 // growTable makes room in this process's table of open files at once. Else the kernel doubles the table when it is full,
-// and for that it waits until every CPU has passed through a quiet state (expand_fdtable in fs/file.c): 10 to 30 ms, in
-// which no file is opened.
+// and for that it waits for a grace period of RCU (expand_fdtable in fs/file.c): 10 to 30 ms, in which no file is opened.
 func growTable(files int) (done <-chan struct{}) {
 	grown := make(chan struct{})
 	go func() {
@@ -153,7 +152,7 @@ func filesToHold(want, spare int) int {
 	return max(0, min(want, limit-max(spare+passingFiles, min(sparedFiles, limit/2))))
 }
 
-// explain turns perf's error into a sentence.
+// explain turns an error of perf_event_open(2) into a sentence.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
@@ -162,12 +161,12 @@ func explain(err error) error {
 	case errors.Is(err, unix.ENOSYS):
 		return fmt.Errorf("watch which code is mapped: this kernel has no perf events (CONFIG_PERF_EVENTS); --no-user-stacks does without")
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("watch which code is mapped: this kernel does not know build-ids in perf's records (%w): Linux 5.12 or later does", err)
+		return fmt.Errorf("watch which code is mapped: this kernel has no build-ids in perf's records (%w): Linux 5.12 or later is needed", err)
 	}
 	return fmt.Errorf("watch which code is mapped: %w", err)
 }
 
-// openEvent is nil if the CPU has just gone offline.
+// openEvent returns nil if the CPU has just gone offline.
 func (w *Watcher) openEvent(cpu int) (*event, error) {
 	e, err := openEvent(cpu, w.cfg.Pages)
 	if errors.Is(err, unix.ENODEV) {
@@ -311,15 +310,15 @@ func (w *Watcher) take(r *Record, out []byte, wanted []Record) ([]byte, []Record
 	return Append(out, r), wanted
 }
 
-// mapping appends the file to be opened for a mapping.
+// mapping appends the file to be opened for a mapping, and reports generated code to the finder of map files.
 func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
 	kind, _ := classify(r)
-	switch {
-	case inFileKind(kind):
+	switch kind {
+	case format.ModuleKind_MODULE_FILE:
 		if w.files.claim(r) {
 			return w.request(fileRequest(r), wanted)
 		}
-	case isGenerated(kind):
+	case format.ModuleKind_MODULE_ANON:
 		w.maps.mapped(r, w.origin(r.PID))
 	}
 	return wanted
@@ -327,7 +326,7 @@ func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
 
 func (w *Watcher) request(one Record, wanted []Record) []Record {
 	if len(wanted) >= maxRequests {
-		w.refuse(&one)
+		w.files.unclaim(&one)
 		return wanted
 	}
 	return append(wanted, one)
@@ -345,8 +344,6 @@ func (w *Watcher) open(one *Record) {
 	w.kept = append(w.kept, found...)
 }
 
-func (w *Watcher) refuse(one *Record) { w.files.unclaim(one) }
-
 // foundMap reports that there is a map file.
 func (w *Watcher) foundMap(r *Record) {
 	w.mu.Lock()
@@ -355,7 +352,7 @@ func (w *Watcher) foundMap(r *Record) {
 }
 
 // noteOrigin stores when a process's program began, and its parent, through which its files can be opened when it has ended.
-func (w *Watcher) noteOrigin(r *Record) lineage {
+func (w *Watcher) noteOrigin(r *Record) origin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := w.originOf(r.PID)
@@ -364,19 +361,19 @@ func (w *Watcher) noteOrigin(r *Record) lineage {
 		from.parent = r.Parent
 	}
 	if w.origins[0] == nil || len(w.origins[0]) >= maxOrigins {
-		w.origins[0], w.origins[1] = make(map[uint32]lineage), w.origins[0]
+		w.origins[0], w.origins[1] = make(map[uint32]origin), w.origins[0]
 	}
 	w.origins[0][r.PID] = from
 	return from
 }
 
-func (w *Watcher) origin(pid uint32) lineage {
+func (w *Watcher) origin(pid uint32) origin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.originOf(pid)
 }
 
-func (w *Watcher) originOf(pid uint32) lineage {
+func (w *Watcher) originOf(pid uint32) origin {
 	if from, ok := w.origins[0][pid]; ok {
 		return from
 	}
@@ -384,8 +381,8 @@ func (w *Watcher) originOf(pid uint32) lineage {
 }
 
 // AddCPU begins to watch a CPU that has come online since [Open]. One that was watched before and has been offline is
-// watched anew: the kernel takes perf events off a CPU that goes offline and never puts them back. What was mapped there
-// meanwhile is read from /proc, as [Watcher.Start] does.
+// watched anew: the kernel removes the perf events of a CPU that goes offline for good. What was mapped there meanwhile is
+// read from /proc, as [Watcher.Start] does.
 func (w *Watcher) AddCPU(cpu int) error {
 	e, err := w.openEvent(cpu)
 	if err != nil || e == nil { // it has gone offline again
@@ -453,8 +450,7 @@ func (w *Watcher) Report(records []byte) {
 	w.scans = append(w.scans, records...)
 }
 
-// Drain appends the records that were not drained yet. Their times are those of
-// the clock, in the order of a CPU, not of all. It does not wait for files.
+// Drain appends the records that were not drained yet, those of each CPU in order of time. It does not wait for files.
 func (w *Watcher) Drain(b []byte) []byte {
 	w.mu.Lock()
 	b = append(b, w.kept...) // before the mappings of these files
@@ -528,7 +524,7 @@ func (w *Watcher) FinishMaps(limit time.Duration) {
 	w.maps.finish(time.Now().Add(limit))
 }
 
-// Stop ends the threads, and reads the map files once more. Pending records can still be drained.
+// Stop ends the threads, and reads the map files once more. Records can still be drained.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
 	again := w.stopped
