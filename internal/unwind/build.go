@@ -20,7 +20,7 @@ const (
 	maxCode         = 64 // executable segments
 )
 
-// ErrNoFrames: the file has no call frame information, so frame pointers are all there is.
+// ErrNoFrames: the file has no call frame information, so that its code is walked by frame pointer.
 var ErrNoFrames = errors.New("it has no call frame information")
 
 // segment is executable code: where it is in memory and in the file.
@@ -40,7 +40,7 @@ func Build(r io.ReaderAt, size int64) (*Table, error) {
 func read(r io.ReaderAt, size int64) (_ *section, _ []segment, err error) {
 	defer symbol.RecoverTo(&err, "read an ELF file")
 	if size > maxFileBytes {
-		return nil, nil, fmt.Errorf("read an ELF file: it has %d bytes, and %d are the limit", size, maxFileBytes)
+		return nil, nil, fmt.Errorf("read an ELF file: it has %d bytes, and the limit is %d", size, maxFileBytes)
 	}
 	f, err := symbol.OpenELF(r, size)
 	if err != nil {
@@ -64,7 +64,7 @@ func framesOf(f *elf.File) (*section, error) {
 			continue
 		}
 		if s.Size > maxSectionBytes || s.FileSize > maxSectionBytes {
-			return nil, fmt.Errorf("read %s: it has %d bytes, and %d are the limit", name, s.Size, maxSectionBytes)
+			return nil, fmt.Errorf("read %s: it has %d bytes, and the limit is %d", name, s.Size, maxSectionBytes)
 		}
 		data, err := s.Data()
 		if err != nil {
@@ -85,17 +85,17 @@ func codeOf(f *elf.File, size uint64) (all []segment) {
 	return all
 }
 
-// placed is an entry at its place in the file.
+// placed is an entry, and the offset of its code in the file.
 type placed struct {
 	entry
 	offset uint64
 }
 
-// place returns the entries whose code is in the file, in order of place; of those that overlap, the later one holds from its
-// beginning.
+// place returns the entries whose code is in the file, in order of offset. Where two overlap, the first one ends where the
+// second one begins.
 func (s *section) place(code []segment) []placed {
 	var all []placed
-	_ = s.entries(func(e entry) { // what stands before malformed bytes is used
+	_ = s.entries(func(e entry) { // entries before malformed bytes are used
 		for _, seg := range code {
 			from := e.begin - seg.address
 			if from < seg.size && e.end-e.begin <= seg.size-from && len(all) < maxEntries {
@@ -119,12 +119,12 @@ func (s *section) table(code []segment) *Table {
 	var m machine
 	for i := range all {
 		e := &all[i]
-		move := e.offset - e.begin
-		if !m.run(&e.entry, func(pc uint64, r Rule) { b.add(pc+move, r) }) {
-			b.add(m.pc+move, Rule{})
+		toOffset := e.offset - e.begin
+		if !m.run(&e.entry, func(pc uint64, r Rule) { b.add(pc+toOffset, r) }) {
+			b.add(m.pc+toOffset, Rule{})
 		}
-		if i+1 == len(all) || all[i+1].offset > e.end+move {
-			b.add(e.end+move, Rule{})
+		if i+1 == len(all) || all[i+1].offset > e.end+toOffset {
+			b.add(e.end+toOffset, Rule{})
 		}
 	}
 	return b.finish()

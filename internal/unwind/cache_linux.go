@@ -19,23 +19,23 @@ import (
 	"time"
 )
 
-// Cache keeps tables in a folder of this user's own. A table is found by a hash of all that it is made from, so a file that only claims
-// to be another one finds no table of that one. Without a folder, each table is made.
+// Cache keeps tables in a folder of this user's own. The name of a table is a hash of everything that it is made from, so no file
+// gets the table of another one. Without a folder, each table is made.
 type Cache struct{ dir string }
 
 const (
-	// maxCacheBytes is what the files of a cache take; those that were not used for the longest time are removed.
+	// maxCacheBytes bounds the files of a cache; those that were not used for the longest time are removed.
 	maxCacheBytes = 256 << 20
 	cacheVersion  = "wprof unwind table 1\n"
 	cacheSuffix   = ".table"
-	// usedAfter is the age from which on a file's time is set anew when it is used.
+	// usedAfter is the age of a file's mtime from which a use updates it.
 	usedAfter = time.Hour
 )
 
-// OpenCache makes the folder unless it is there. Nobody else may be able to write to it.
+// OpenCache creates the folder unless it exists. Nobody else may be able to write to it.
 func OpenCache(dir string) (Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Cache{}, fmt.Errorf("make the folder for unwind tables: %w", err)
+		return Cache{}, fmt.Errorf("create the folder for unwind tables: %w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c Cache) Load(name string) *Table {
 func write(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
-		return fmt.Errorf("keep unwind tables: %w", err)
+		return fmt.Errorf("store an unwind table: %w", err)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -141,7 +141,7 @@ func (c Cache) trim() {
 	}
 }
 
-// tableHead precedes the rules, pages and rows of a table in a file. The checksum is of everything behind it.
+// tableHead precedes the rules, pages and rows of a table in a file. The checksum is of everything after it.
 type tableHead struct {
 	CRC, First, Rules, Pages, Rows uint32
 }
@@ -159,7 +159,7 @@ func encode(t *Table) []byte {
 
 var errDamaged = errors.New("the file of an unwind table is damaged")
 
-// decode checks all that the kernel programs rely on.
+// decode checks everything that the kernel programs rely on.
 func decode(data []byte) (*Table, error) {
 	data, ok := bytes.CutPrefix(data, []byte(cacheVersion))
 	var head tableHead
@@ -187,7 +187,7 @@ func decode(data []byte) (*Table, error) {
 	return t, nil
 }
 
-// isSound reports whether each page has rows, the first of them at its beginning, and each row a rule.
+// isSound reports whether each page has rows, of which the first is at the page's beginning, and each row has a rule.
 func (t *Table) isSound() bool {
 	if len(t.Pages) == 0 {
 		return len(t.Rows) == 0

@@ -2,7 +2,7 @@ package unwind
 
 import "encoding/binary"
 
-// cursor reads little-endian values. Beyond the end it reads zeros and is failed.
+// cursor reads little-endian values. Beyond the end it reads zeros and sets failed.
 type cursor struct {
 	b      []byte
 	at     int

@@ -2,7 +2,7 @@ package unwind
 
 import "errors"
 
-var errFrames = errors.New("the unwind information is malformed")
+var errFrames = errors.New("the call frame information is malformed")
 
 // Encodings of pointers in .eh_frame: Linux Standard Base, core, 10.5.1.
 const (

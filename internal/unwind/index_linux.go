@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Stored is a file whose table is in a cache. The file is the same one while the machine runs and these numbers are the same.
+// Stored is a file whose table is in a cache. Within one boot, these numbers identify the file and its contents.
 type Stored struct {
 	Device         uint32
 	Inode, Changed uint64 // Changed: ctime, ns

@@ -47,11 +47,11 @@ const (
 
 const (
 	wordSize = 8
-	// maxRemembered is how many states may be remembered within each other.
+	// maxRemembered bounds nested cfaRemember instructions.
 	maxRemembered = 64
 )
 
-// state is what the rows of one place say.
+// state is a row of the file's call frame table: what holds at one place of the code.
 type state struct {
 	cfa          Rule // Base, Offset and Add
 	cfaRegister  uint64
@@ -246,7 +246,7 @@ func (m *machine) restore(reg uint64) {
 	}
 }
 
-// expression has a register saved at the address that an expression computes.
+// expression records that a register is saved at the address that an expression computes.
 func (m *machine) expression(reg uint64, code []byte) {
 	switch reg {
 	case regRA:
@@ -279,7 +279,7 @@ func (m *machine) advance(units uint64) {
 	m.pc += step
 }
 
-// rule is what holds now.
+// rule returns the rule of the current state.
 func (m *machine) rule() Rule {
 	s := &m.now
 	switch {
@@ -304,8 +304,8 @@ const (
 	opBreg       = 0x70 // plus the register
 )
 
-// pltExpression is the CFA in a procedure linkage table, the same in all that linkers make: in the last bytes of an entry of
-// 16 bytes the index has been pushed.
+// pltExpression is the CFA in a procedure linkage table, the same for all linkers: from byte 11 of each entry of 16 bytes on,
+// the index has been pushed.
 var pltExpression = []byte{opBreg + regSP, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}
 
 // cfaOf recognises the expressions that compilers and assemblers make for a CFA: a word in memory, and a number added to it.

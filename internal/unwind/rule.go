@@ -4,7 +4,7 @@ package unwind
 type Base uint8
 
 const (
-	// Unknown places have no rule that a table can hold: the frame pointer has to do.
+	// Unknown places have no rule that a table can hold: they are walked by frame pointer.
 	Unknown Base = iota
 	// Root places have no caller.
 	Root
@@ -14,7 +14,7 @@ const (
 	// AtSP and AtFP: the word at the register plus Offset, plus Add.
 	AtSP
 	AtFP
-	// PLT is the code of a procedure linkage table: SP plus 8, and 8 more behind the push of an entry.
+	// PLT is the code of a procedure linkage table: SP plus 8, and 8 more after the push of an entry.
 	PLT
 	// Signal is the return from a signal handler: the kernel's struct rt_sigframe is at SP.
 	Signal
@@ -30,11 +30,11 @@ const (
 	AtCFA
 	AtOwnFP
 	AtOwnSP
-	// Gone: nowhere that a table could say.
+	// Gone: not saved, or in a place that a table cannot hold.
 	Gone
 )
 
-// Rule leads from a frame to its caller's. The return address is the word below the CFA, but for Signal.
+// Rule leads from a frame to its caller's. The return address is the word below the CFA, except for Signal.
 type Rule struct {
 	Offset   int32 // bytes
 	FPOffset int16 // bytes

@@ -7,7 +7,7 @@ const (
 	// one page; the first of them is at its beginning.
 	PageBits = 10
 	pageMask = 1<<PageBits - 1
-	// MaxRules is how many different rules a table may have: a row has 32 - PageBits bits for the number of one.
+	// MaxRules is the maximum number of different rules of a table: a row has 32 - PageBits bits for the index of one.
 	MaxRules = 1 << (32 - PageBits)
 )
 
@@ -18,8 +18,8 @@ type Table struct {
 	First uint32
 	// Pages has the index of each page's first row, and the number of rows at its end.
 	Pages []uint32
-	// Rows hold for the code from their own place to the next row's: the place within the page in the low PageBits bits,
-	// above it an index of Rules.
+	// Rows hold for the code from their own offset to the next row's. The low PageBits bits are the offset within the page,
+	// the others an index of Rules.
 	Rows []uint32
 }
 
@@ -35,7 +35,7 @@ func (t *Table) Rule(offset uint64) Rule {
 	return t.Rules[rows[n-1]>>PageBits]
 }
 
-// tableBuilder takes rows in order of place.
+// tableBuilder takes rows in order of offset.
 type tableBuilder struct {
 	t       Table
 	numbers map[Rule]uint32
@@ -56,7 +56,7 @@ func (b *tableBuilder) number(r Rule) uint32 {
 	return n
 }
 
-// add adds a row. One at the place of the row before replaces it; of a rule that holds already there is none.
+// add adds a row, unless its rule holds already. It replaces a row at the same offset.
 func (b *tableBuilder) add(offset uint64, r Rule) {
 	n := b.number(r)
 	if !b.begun {
@@ -79,7 +79,7 @@ func (b *tableBuilder) add(offset uint64, r Rule) {
 	b.t.Rows = append(b.t.Rows, row)
 }
 
-// openPages begins the pages up to that of an offset, each with a row of what holds at its beginning.
+// openPages begins the pages up to that of an offset, each with a row of the rule that holds at its beginning.
 func (b *tableBuilder) openPages(offset uint64) {
 	for want := int(offset>>PageBits) - int(b.t.First) + 1; len(b.t.Pages) < want; {
 		b.t.Pages = append(b.t.Pages, uint32(len(b.t.Rows)))
