@@ -13,7 +13,7 @@ type Capture struct {
 
 	inv    *Invocation
 	doing  string // verb for messages: "convert"
-	rest   string // the undamaged parts in messages: "the output has all the rest"
+	rest   string // what was done with the undamaged parts, for messages: "the output has all the rest"
 	file   io.Closer
 	filter CaptureFilter
 }
@@ -32,8 +32,8 @@ type CaptureResult struct {
 	Damage         *format.Damage // nil: the input was whole
 }
 
-// OpenCapture opens files as [Invocation.OpenInputs] does. doing and rest are for messages: what is done to the capture
-// ("convert"), and what became of the parts that are not damaged.
+// OpenCapture opens files as [Invocation.OpenInputs] does. doing and rest are for messages: what is done with the capture
+// ("convert"), and what was done with its undamaged parts.
 func (inv *Invocation) OpenCapture(doing, rest string, paths ...string) (*Capture, error) {
 	in, name, err := inv.OpenInputs(paths...)
 	if err != nil {

@@ -35,8 +35,8 @@ func isNull(fd int) bool {
 		opened.Rdev == null.Rdev
 }
 
-// sharesFlags reports whether two descriptors of the null device are one open file, which has one set of flags: O_APPEND, of
-// no effect there, is changed on the one and read from the other.
+// sharesFlags reports whether two descriptors of the null device are one open file, which has one set of flags: O_APPEND,
+// which has no effect there, is changed on one of them and read from the other.
 func sharesFlags(fd, other, flags int) bool {
 	if !isNull(other) {
 		return false

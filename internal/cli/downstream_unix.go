@@ -22,7 +22,7 @@ type watcher struct {
 	stopSignal sync.Once
 }
 
-// newWatcher returns nil where there is nothing to watch with.
+// newWatcher returns nil if the file cannot be watched.
 func newWatcher(f *os.File) *watcher {
 	fd, ok := descriptor(f)
 	if !ok {

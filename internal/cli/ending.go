@@ -10,8 +10,8 @@ import (
 const abortLimit = 2 * time.Second
 
 // ending makes sure that a run ends only once. Either the tool's Run returns, or a signal or a closed pipe
-// ends the process; the first of the two locks the other out, so that errors that the clean-up causes in the running tool
-// are never printed, and do not change the exit status.
+// ends the process; the first of the two locks out the other one. So errors that the clean-up causes in the running tool
+// are not printed, and do not change the exit status.
 type ending struct {
 	lock sync.Mutex // held for ever by the goroutine that ends the process
 	over bool       // Run has returned

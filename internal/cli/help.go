@@ -121,7 +121,7 @@ func (f Flag) describe() string {
 		}
 		text += " One of: " + words + "."
 		if f.CommaList {
-			text = strings.Replace(text, " One of: ", " Comma-separated from: ", 1)
+			text = strings.Replace(text, " One of: ", " Comma-separated list of: ", 1)
 		}
 	}
 	if f.Default != "" {
@@ -133,7 +133,7 @@ func (f Flag) describe() string {
 // columns is the width of a text on the screen, assuming that each letter is one column wide.
 func columns(s string) int { return utf8.RuneCountInString(s) }
 
-// hang wraps text behind a head, with later lines indented by the head's width.
+// hang wraps text after a head, with later lines indented by the head's width.
 func hang(head, text string) string {
 	wrapped := wrap(text, strings.Repeat(" ", columns(head)), helpWidth)
 	return head + strings.TrimLeft(wrapped, " ")

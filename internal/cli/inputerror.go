@@ -36,7 +36,7 @@ func EndsWell(err error) bool {
 	return errors.Is(err, format.ErrOverlap) || errors.Is(err, format.ErrNewer)
 }
 
-// Damaged is the error of a damaged input whose undamaged parts were read; rest says what became of them.
+// Damaged is the error of a damaged input; rest describes what was done with its undamaged parts.
 func Damaged(source string, d *format.Damage, rest string) error {
 	return WithCode(ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", source, d.Detail, d.Missing(), rest))
 }

@@ -20,7 +20,7 @@ const (
 	otherThreads = 8
 )
 
-// checkLimits finds limits under which Go's runtime would end the program later, with a trace.
+// checkLimits returns an error for limits under which Go's runtime would end the program later, with a stack trace.
 func (t Tool) checkLimits() error {
 	if err := checkFiles(); err != nil || t.OwnSpace {
 		return err

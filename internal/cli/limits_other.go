@@ -2,8 +2,8 @@
 
 package cli
 
-// checkLimits finds nothing: elsewhere limits are seldom that small.
+// checkLimits checks nothing: elsewhere limits are seldom that small.
 func (t Tool) checkLimits() error { return nil }
 
-// CheckAddressSpace finds nothing, for the same reason.
+// CheckAddressSpace checks nothing, for the same reason.
 func CheckAddressSpace(uint64) error { return nil }

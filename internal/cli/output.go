@@ -25,7 +25,7 @@ type Output struct {
 	folder  *Folder // its open folder; nil: it was named by a path
 	stdout  bool
 	regular bool
-	old     bool     // it still holds what was there before
+	old     bool     // the file still has its old contents
 	watched *watcher // nil if the output is no pipe
 
 	mu    sync.Mutex // a signal may abort while the tool commits
@@ -186,7 +186,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	// The umask may have removed the user's own permissions too. Some file systems have no modes.
 	_ = o.File.Chmod(0o600)
 	if err := newfile.GiveToSudoUser(o.File); err != nil {
-		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
+		// Some file systems do not allow it, such as FAT and root-squashed NFS. The output is complete nevertheless.
 		inv.Warnf("%s is still owned by root: change its owner to the user who called sudo: %v", name, withoutPath(err))
 	}
 	return o, nil
@@ -247,8 +247,8 @@ func (o *Output) ReadFrom(r io.Reader) (int64, error) {
 	return n, o.failure(err)
 }
 
-// failure names the output as the user did, not by its temporary name, and ends the tool when the output has no reader any more. Errors
-// of ReadFrom's input are returned unchanged.
+// failure returns the error of a write under the name that the user gave the output, and ends the tool when the output has no
+// reader any more. Errors of ReadFrom's input are returned unchanged.
 func (o *Output) failure(err error) error {
 	if err == nil {
 		return nil

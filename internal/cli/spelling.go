@@ -125,7 +125,7 @@ func (s *speller) separate(f Flag, typed string) error {
 	}
 	value := s.rest[0]
 	if len(value) > 1 && value[0] == '-' && !strings.ContainsRune("0123456789.", rune(value[1])) {
-		return Usagef("%s needs a value, and %s is a flag; write %s=%s if it is meant", typed, value, typed, value)
+		return Usagef("%s needs a value, and %s is a flag; write %s=%s if that is the value", typed, value, typed, value)
 	}
 	s.put(f, s.next())
 	return nil

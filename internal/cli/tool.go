@@ -12,7 +12,7 @@ type FlagKind int
 const (
 	Bool     FlagKind = iota
 	String            // any text
-	List              // text, may be given again and again; never split
+	List              // any text, repeatable; values are not split at commas
 	Duration          // see [ParseDuration]
 	Size              // see [ParseSize]
 	Int               // a whole number
@@ -47,7 +47,7 @@ type Group struct {
 	Flags []Flag
 }
 
-// Example is a command worth copying.
+// Example is a command for the help, with its explanation.
 type Example struct {
 	Command, Text string
 }
@@ -66,7 +66,7 @@ type Tool struct {
 	Groups       []Group
 	Examples     []Example
 	Sections     []Section
-	Filters      []Group // flags of wprof-filter; the message about one that the tool lacks names wprof-filter
+	Filters      []Group // flags of wprof-filter, which the message about a flag that the tool lacks suggests
 	AllowCommand bool    // the words after "--" are a command, not arguments
 
 	CThreads bool // the program's threads are the C library's if it is built with cgo
