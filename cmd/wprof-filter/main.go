@@ -14,7 +14,7 @@ func main() {
 		Description: "Reads a stream and writes a stream with the events that meet all conditions. " +
 			"A repeated flag adds an alternative. Different conditions must all hold, those on threads for the same thread. " +
 			"In a pipeline of filters, put --children first; otherwise their order rarely matters (docs/wprof-filter.md).",
-		Groups: []cli.Group{filter.Flags(), filter.RecordFlags(), filter.OutputFlags()},
+		Groups: []cli.Group{filter.Flags(), filter.EventFlags("The scheduler state at this time is written first.", "Spans that end later are written there, marked open."), filter.OutputFlags()},
 		Examples: []cli.Example{
 			{Command: "wprof-record -d5s | wprof-filter -p 1234 | wprof-perfetto > t.pb", Text: "One process as a timeline."},
 			{Command: "wprof-filter -n 'nginx*' --start 1.5s --end 1.6s -o part.wprof host.wprof", Text: "A tenth of a second of all processes whose name begins with nginx."},

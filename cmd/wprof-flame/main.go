@@ -14,7 +14,7 @@ func main() {
 		ArgsUsage: "[FILE...]",
 		Description: "Reads a stream and adds up, by stack, the time in which each thread ran, was runnable, or was blocked. " +
 			"Writes folded stacks, interactive flame graphs, and profiles for pprof and speedscope. Several files are read as one stream.",
-		Groups: []cli.Group{flame.TimeFlags(), flame.FrameFlags(), flame.OutputFlags(), filter.Flags(), filter.RecordFlags()},
+		Groups: []cli.Group{flame.TimeFlags(), flame.FrameFlags(), flame.OutputFlags(), filter.Flags(), filter.EventFlags("Intervals are counted from here.", "Intervals are counted up to here.")},
 		Examples: []cli.Example{
 			{Command: "wprof-flame -p 1234 --svg host.wprof -o wall.svg", Text: "All time of a process as a flame graph for the browser."},
 			{Command: "sudo wprof-record -d10s -p 1234 | wprof-flame --html -o page.html", Text: "Ten seconds of a process, as a page with a selectable time range and threads."},

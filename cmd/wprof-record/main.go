@@ -41,9 +41,9 @@ func tool() cli.Tool {
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. -SKIND replaces the defaults, -S+KIND adds to them."},
 				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
-				{Name: "unwind", Kind: cli.String, Value: "fp|tables", Default: "fp", Choices: []string{"fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by their call frame information, and by frame pointers where there is none (x86-64). A frame costs more by tables."},
-				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Most kernel memory that tables take, 2mb to 4gb. It is taken as they are made: 130 kB for libc, 1 to 7% of the size of a file."},
-				{Name: "unwind-cache", Kind: cli.String, Value: "DIR", Files: true, Default: "/var/cache/wprof/unwind", Usage: "Folder of this user's own that keeps tables for the next recording, up to 256 MiB. no: none."},
+				{Name: "unwind", Kind: cli.String, Value: "fp|tables", Default: "fp", Choices: []string{"fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by the call frame information of files, and by frame pointers where a file has none (x86-64). Tables cost more CPU time per frame."},
+				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Maximum kernel memory for tables, 2mb to 4gb. It is allocated as tables are made: 130 kB for libc, 1 to 7% of the size of a file."},
+				{Name: "unwind-cache", Kind: cli.String, Value: "DIR", Files: true, Default: "/var/cache/wprof/unwind", Usage: "Folder that keeps tables for later recordings, up to 256 MiB; no other user may be able to write to it. no: none."},
 				{Name: "no-stacks", Usage: "Take no stacks and no samples."},
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},
@@ -65,22 +65,22 @@ func tool() cli.Tool {
 			}},
 		},
 		Examples: []cli.Example{
-			{Command: "wprof-record -d5s -o host.wprof", Text: "five seconds of this machine"},
-			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "straight to a timeline"},
-			{Command: "wprof-record -o make.wprof -- make -j8", Text: "a command and its children, from the command's exec to its end"},
-			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "one process and its descendants"},
-			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "watch losses as they happen"},
+			{Command: "wprof-record -d5s -o host.wprof", Text: "Five seconds of this machine."},
+			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "Five seconds as a timeline."},
+			{Command: "wprof-record -o make.wprof -- make -j8", Text: "A command and its children, from the command's exec to its end."},
+			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "One process and its descendants."},
+			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "Watch losses as they happen."},
 		},
 		Sections: []cli.Section{
-			{Title: "A COMMAND", Text: "With -- CMD, the exit status is the command's own, or 128 plus the number of the signal that killed it. 125: " +
+			{Title: "Recording a command", Text: "With -- CMD, the exit status is the command's own, or 128 plus the number of the signal that killed it. 125: " +
 				"wprof-record itself failed; 126: the command could not be executed; 127: it does not exist. What the " +
 				"command prints goes to standard error if the stream goes to standard output. If -d ends first, the " +
 				"recording stops and the command goes on. Ctrl-C reaches the command, whose end ends the recording. SIGTERM " +
 				"and SIGHUP are passed on to it, and SIGINT if the recorder is not in the foreground of a terminal."},
-			{Title: "THE SPOOL", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
+			{Title: "The spool", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
 				"killed, wprof-symbolize FILE.part -o FILE recovers the recording. For a pipe the spool is an unnamed file " +
 				"in $TMPDIR or /var/tmp. The disk needs room for spool and output together."},
-			{Title: "SIGNALS", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
+			{Title: "Signals", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
 				"one, or a SIGQUIT, ends the recorder at once and leaves the spool."},
 		},
 		AllowCommand: true,

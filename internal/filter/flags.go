@@ -21,9 +21,9 @@ func Flags() cli.Group {
 		list("no-name", "N", "GLOB", "Drop processes with this name.", checkGlob),
 		list("thread-name", "", "GLOB", "Keep threads with this name.", checkGlob),
 		list("no-thread-name", "", "GLOB", "Drop threads with this name.", checkGlob),
-		is("idle", "Keep the idle threads, and what --pid and --kthread keep."),
+		is("idle", "Keep the idle threads, in addition to those of --pid and --kthread."),
 		is("no-idle", "Drop the idle threads."),
-		is("kthread", "Keep kernel threads, and what --pid and --idle keep."),
+		is("kthread", "Keep kernel threads, in addition to those of --pid and --idle."),
 		is("no-kthread", "Drop kernel threads."),
 		is("children", "With --pid: keep the descendants of these processes as well."),
 	}}

@@ -9,12 +9,12 @@ import (
 	"wprof/internal/proc"
 )
 
-// RecordFlags are the flags that select events by other things than their threads.
-func RecordFlags() cli.Group {
+// EventFlags are the flags that select events by other things than their threads. The arguments are those of [RangeFlags].
+func EventFlags(start, end string) cli.Group {
 	kinds := func(name, short, usage string) cli.Flag {
 		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
 	}
-	return cli.Group{Title: "Events to keep or to drop", Flags: append(RangeFlags("The scheduler state at this time is written first.", "Spans that end later are written there, marked open."),
+	return cli.Group{Title: "Events to keep or to drop", Flags: append(RangeFlags(start, end),
 		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs, such as 0-3,7."},
 		kinds("kind", "k", "Keep these kinds of events. States are kept with switch, losses always."),
 		kinds("no-kind", "K", "Drop these kinds of events."),
@@ -23,7 +23,7 @@ func RecordFlags() cli.Group {
 }
 
 // Conditions returns all flags that select threads and events.
-func Conditions() []cli.Group { return []cli.Group{Flags(), RecordFlags()} }
+func Conditions() []cli.Group { return []cli.Group{Flags(), EventFlags("", "")} }
 
 // RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
 func RangeFlags(start, end string) []cli.Flag {

@@ -18,11 +18,11 @@ func TimeFlags() cli.Group {
 		{Name: "off-cpu", Usage: "Time off the CPU, with the stack in which the thread was blocked. While it waited for a CPU, the innermost frame is [runnable]."},
 		{Name: "waker", Usage: "Time off the CPU, with the waker's stack, reversed, above each stack. Needs wprof-record -S+waker."},
 		{Name: "wakeup-chain", Kind: cli.Int, Value: "N", Check: checkChain, Usage: "As --waker, followed by the waker's own waker and so on: up to N wakers, 1 to " + strconv.Itoa(maxChain) + ". The chain ends at a wakeup from before the thread left its CPU."},
-		{Name: "event", Kind: cli.List, Value: "NAME", Usage: "Instead of time, events of this event type by their stack. Spans count with their duration. Instants count as one each, but with spans among the chosen events only with --unit samples. For --folded, --svg and --diff."},
+		{Name: "event", Kind: cli.List, Value: "NAME", Usage: "Instead of time, events of this event type by their stack. Spans count with their duration. Instants count one each; with spans among the chosen events, they count only with --unit samples. For --folded, --svg and --diff."},
 		{Name: "spread", Kind: cli.String, Value: "SCOPE", Default: "span", Choices: []string{"span", "thread"}, Usage: "How on-CPU time is divided among samples. span: each on-CPU interval among its own samples; one without a sample is [not sampled]. thread: all of a thread's on-CPU time evenly among all of its samples. Where intervals are shorter than the sampling period, span overestimates the long ones; thread is right on average. With thread, a page or bucket may show a stack slightly earlier or later than it was sampled. thread does not go with --speedscope."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out shorter off-CPU intervals. A number without a unit is milliseconds."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which otherwise have the frame [idle]: see below."},
-		{Name: "idle-threads", Usage: "Include the idle threads of CPUs. (--idle keeps only these.)"},
+		{Name: "idle-threads", Usage: "Include the idle threads of CPUs. (--idle leaves out all others.)"},
 		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "Unit of the weights in folded stacks. samples: the number of timer samples on the CPU and of waits off it (for an event or for a CPU); with --event, of events."},
 	}}
 }
