@@ -101,7 +101,7 @@ func (t *Tracer) SampleCPU(cpu int) error {
 	return nil
 }
 
-// beginSampleEvent attaches the program to an event, and enables it if the window is open.
+// beginSampleEvent attaches the program to an event, and enables it if the tracer is armed.
 func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
 		return err

@@ -35,7 +35,7 @@ type Tracer struct {
 
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
-	started  bool                    // the window is open
+	started  bool                    // armed
 	onEvent  func(SampleEvent) error // see OnSampleEvent; nil: none
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
@@ -43,7 +43,7 @@ type Tracer struct {
 	blocked *link.Iter // nil: not requested
 }
 
-// Load loads and attaches the programs. The window is closed until [Tracer.Arm]. An [Unsupported] describes what is
+// Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
 // missing; after an error no program is attached.
 func Load(o Options) (*Tracer, error) {
 	types := btf.NewCache() // reading the kernel's types is a large part of the loading time
@@ -278,7 +278,7 @@ func attachIterator(program *ebpf.Program) (*link.Iter, error) {
 	return iter, nil
 }
 
-// Arm opens the window: records are written from now on.
+// Arm makes the programs write records from now on.
 func (t *Tracer) Arm() error {
 	if err := t.setArmed(true); err != nil {
 		return err
@@ -286,7 +286,7 @@ func (t *Tracer) Arm() error {
 	return t.startSampling()
 }
 
-// Disarm closes the window. When it returns, no program is still writing a record.
+// Disarm ends that. When it returns, no program is still writing a record.
 func (t *Tracer) Disarm() error {
 	if err := t.setArmed(false); err != nil {
 		return err
@@ -310,7 +310,7 @@ func (t *Tracer) AwaitPrograms() {
 
 func (t *Tracer) setArmed(armed bool) error {
 	if err := t.collection.Variables["armed"].Set(armed); err != nil {
-		return fmt.Errorf("open or close the window: %w", err)
+		return fmt.Errorf("arm or disarm the kernel programs: %w", err)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@
 #ifndef WPROF_WINDOW_H
 #define WPROF_WINDOW_H
 
-volatile bool armed;		 /* the window is open: write records */
+volatile bool armed;		 /* write records */
 volatile __u32 generation;	 /* of the spool; marks of written stacks and bases of packed records have it */
 
 #endif
