@@ -23,7 +23,7 @@ import (
 // timeline reports, and each arrow begins at an instant and ends at the beginning of a slice.
 func TestTracesOfMachinesAreSound(t *testing.T) {
 	for seed := range uint64(40) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 4 + int(seed%9), Losses: seed%2 == 1, Epochs: seed%3 == 1, Contradicts: seed%5 == 1}
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 4 + int(seed%9), Losses: seed%2 == 1, Epochs: seed%3 == 1, SilentRenames: seed%5 == 1}
 		stream := simulate.Stream(t, o, 3000)
 		tr, done, _ := written(t, stream, Options{})
 		checkRows(t, tr)

@@ -201,7 +201,7 @@ func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		stream := simulate.Stream(t, simulate.Options{
-			Seed: seed / 3, CPUs: 3, Threads: 14, Losses: seed%2 == 0, Epochs: seed%3 == 0, Contradicts: seed%4 == 0,
+			Seed: seed / 3, CPUs: 3, Threads: 14, Losses: seed%2 == 0, Epochs: seed%3 == 0, SilentRenames: seed%4 == 0,
 		}, 2000)
 		list := conditions(rng)
 		var one Options

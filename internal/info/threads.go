@@ -54,7 +54,7 @@ func newThreadReader(stream *format.Reader) *threadReader {
 
 // section begins a section, whose times are added to those given.
 func (r *threadReader) section(s *format.Session, times *ThreadTimes) {
-	continues := r.session != nil && timeline.GoesOn(s)
+	continues := r.session != nil && timeline.ContinuesWindow(s)
 	if r.session != nil && !continues {
 		r.close(true)
 	}

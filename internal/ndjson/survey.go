@@ -51,7 +51,7 @@ func takeSurveyOnce(open func() (*format.Reader, error), skip bool) (found surve
 			found.stacks++
 		}
 		s := r.Session()
-		if isFirst || !timeline.GoesOn(s) {
+		if isFirst || !timeline.ContinuesWindow(s) {
 			found.Open(s, s.WindowStart())
 		}
 		found.Close(s.WindowEndOr(closed))

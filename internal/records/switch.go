@@ -85,7 +85,7 @@ func (m *Maker) fillOffCPU(r *Record, e *format.Event) {
 	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
 		return
 	}
-	off := t.Back()
+	off := t.LastOffCPU()
 	switch {
 	case off.Preempted && off.Known:
 		m.fillPreemption(r, e, t, &off)

@@ -2,10 +2,10 @@ package timeline
 
 import "wprof/format"
 
-// Apply takes the next event. Events come in the order of the stream. Of a side that is hidden nothing is derived, and a
-// thread whose state was known until then is unknown from there on.
+// Apply takes the next event. Events come in the order of the stream. Nothing is derived from a side of an event that a
+// filter hides, and the state of that side's thread is unknown from then on.
 //
-// Switches and wakings are nearly all events: see BenchmarkApply.
+// Nearly all events are switches and wakings: see BenchmarkApply.
 func (tl *Timeline) Apply(e *format.Event) {
 	tl.bound()
 	if e.Flags&format.FlagLate != 0 {
@@ -57,7 +57,7 @@ func (tl *Timeline) applyRare(e *format.Event) {
 	}
 }
 
-// subject is the event's own thread, or nil if it is hidden.
+// subject returns the event's own thread; nil if it is hidden.
 func (tl *Timeline) subject(e *format.Event) *Thread {
 	if e.Flags&format.FlagSubject == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (tl *Timeline) subject(e *format.Event) *Thread {
 	return tl.refer(e.Task)
 }
 
-// object is the thread on the event's other side, or nil if it is hidden.
+// object returns the thread on the event's other side; nil if it is hidden.
 func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
 	if e.Flags&format.FlagObject == 0 {
 		return nil
@@ -73,14 +73,14 @@ func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
 	return tl.refer(format.TaskID(id))
 }
 
-// hide makes the state of a thread unknown that a filter hides from here on.
+// hide makes the state of a thread that a filter hides from here on unknown.
 func (tl *Timeline) hide(id format.TaskID, at int64) {
 	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.knownLive {
 		tl.lose(t, at)
 	}
 }
 
-// lose makes the state of a thread unknown, and with it the running thread of its CPU.
+// lose makes the state of a thread unknown and, if it was running, what runs on its CPU.
 func (tl *Timeline) lose(t *Thread, at int64) {
 	tl.vacate(t)
 	tl.unknown(t, at)
@@ -126,7 +126,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	t.Leave(e.CPU, e.Time, state, int32(e.Args[format.SwitchPrevPrio]))
 }
 
-// run puts a thread on a CPU; nil: an unknown one.
+// run puts a thread on a CPU; nil: the thread is not known.
 func (tl *Timeline) run(c *cpu, t *Thread, n uint32, at int64, prio int32, since Begin) {
 	switch {
 	case t == nil:
@@ -164,8 +164,8 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 	t.WakeNew(uint32(e.Args[format.WakeupNewTargetCPU]), int32(e.Args[format.WakeupNewPrio]), Waking[format.TaskID]{e.Time, e.Task, e.CPU, false})
 }
 
-// exec of a thread other than the leader gives it the leader's tid and start: from then on the stream names the running thread as
-// the leader, which has ended.
+// exec handles an exec by a thread other than the leader. The leader has ended, and the thread has its tid and start time from
+// then on.
 func (tl *Timeline) exec(e *format.Event) {
 	caller := tl.Caller(e)
 	t := tl.subject(e)
@@ -187,7 +187,7 @@ func (tl *Timeline) exec(e *format.Event) {
 	tl.end(caller)
 }
 
-// Caller returns the thread that called exec under another tid than it has after it; nil if the event is not such an exec.
+// Caller returns the thread that called exec, if its tid changed with the exec; else nil.
 func (tl *Timeline) Caller(e *format.Event) *Thread {
 	if e.Kind != format.KindExec || e.Flags&format.ExecHasOldTID == 0 {
 		return nil
@@ -251,7 +251,7 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	}
 }
 
-// stateBegin returns since when the state of an event lasts.
+// stateBegin returns when the state that an event reports began.
 func stateBegin(e *format.Event, since uint64) Begin {
 	return Begin{Since: int64(since), SinceKnown: e.Flags&format.StateHasSince != 0, Approx: e.Flags&format.StateApprox != 0}
 }
@@ -260,7 +260,7 @@ func stateBegin(e *format.Event, since uint64) Begin {
 func (tl *Timeline) left(e *format.Event) {
 	if t := tl.Thread(e.Task); t != nil && !t.idle {
 		if tl.spans != nil {
-			tl.spans.loses(t, e.Time)
+			tl.spans.becomesUnknown(t, e.Time)
 		}
 		tl.lose(t, e.Time)
 		return

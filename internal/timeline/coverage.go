@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Keys under which a filter records in [format.Session] what it has left out of a stream.
+// Keys of [format.Session].Config under which a filter records what it has left out of a stream.
 const (
 	ConfigCPUs    = "filter.cpu"     // the CPUs that were kept, as a list
 	ConfigNoKinds = "filter.no-kind" // kinds that were left out, separated by commas
@@ -30,7 +30,7 @@ func CoverageOf(s *format.Session) Coverage {
 		case ConfigCPUs:
 			c.SomeCPUs = true
 		case ConfigNoKinds:
-			c.NoSwitches = c.NoSwitches || listed(kv.Value, "switch")
+			c.NoSwitches = c.NoSwitches || slices.Contains(strings.Split(kv.Value, ","), "switch")
 		}
 	}
 	return c
@@ -38,7 +38,3 @@ func CoverageOf(s *format.Session) Coverage {
 
 // SetCoverage sets which scheduling events the stream has from here on. The default is all.
 func (tl *Timeline) SetCoverage(c Coverage) { tl.coverage = c }
-
-func listed(list, word string) bool {
-	return slices.Contains(strings.Split(list, ","), word)
-}

@@ -6,7 +6,7 @@ import (
 )
 
 // maxThreads bounds the threads of a Timeline, including ended ones that still have ids: a stream need not report the end of
-// a thread. The tables are not cleaned of ended threads before they have leastDue.
+// a thread. Ended threads are not removed from the tables before these have leastDue threads.
 const (
 	maxThreads = 96 << 10
 	leastDue   = 16 << 10
@@ -22,7 +22,7 @@ func (tl *Timeline) Memory() int {
 // time.
 func (tl *Timeline) DroppedThreads() int64 { return tl.droppedThreads }
 
-// bound is called before each event.
+// bound keeps the tables within their limit. It is called before each event.
 func (tl *Timeline) bound() {
 	if tl.held > tl.due {
 		tl.clean()
@@ -86,8 +86,8 @@ func (t *Thread) shownAt() int64 {
 	return at
 }
 
-// drops emits what is known of a thread, then an unknown span until now. Spans of new threads begin now at the earliest:
-// one of them may be this thread.
+// drops emits what is known of a thread that is dropped, then an unknown span until now. Spans of new threads begin now at the
+// earliest: one of them may be this thread.
 func (s *Spans) drops(t *Thread) {
 	s.ends(t, s.now)
 	s.dropped = s.now

@@ -30,7 +30,7 @@ func (s *Spans) gap(t *Thread, to int64, open bool) {
 	s.put(t, to)
 }
 
-// endRunning emits a time on a CPU, or a part of it; end is how it ended.
+// endRunning emits a running interval, or a part of it; end has how it ended.
 func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	if s.runningOnly {
 		s.span.Kind = SpanRunning
@@ -41,7 +41,7 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	span.begins(SpanRunning, st)
 	span.Open, span.Next, span.Left = end.Open, end.Next, end.Left
 	span.State, span.Stack, span.Off = sp.offState, sp.offStack, sp.off
-	sp.nameIn(&span.Off)
+	sp.setIDs(&span.Off)
 	s.put(t, to)
 }
 
@@ -52,8 +52,8 @@ func (p *Span) begins(kind SpanKind, st *threadState) {
 	p.Since, p.SinceKnown, p.Approx = st.Since, st.SinceKnown, st.Approx
 }
 
-// endOff emits a time off the CPU: the blocked part and the runnable part. It returns what is known of that time, valid until
-// the next span.
+// endOff emits an off-CPU interval: the blocked part and the runnable part. It returns what is known of the interval, valid
+// until the next span.
 func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU {
 	span := &s.span
 	if s.runningOnly {
@@ -61,7 +61,7 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 		return &span.Off
 	}
 	span.begins(SpanBlocked, st)
-	ready := t.timeOff(&span.Off, st, to)
+	ready := t.describeOff(&span.Off, st, to)
 	span.State, span.Stack, span.Open = st.State, t.spanState.stack, open && ready >= to
 	s.put(t, min(ready, to))
 	span.Kind, span.Open = SpanRunnable, open
@@ -72,9 +72,9 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 	return &span.Off
 }
 
-// timeOff sets off, which is empty, to what is known of a time off the CPU up to a time. It returns from when on the thread was
-// runnable.
-func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
+// describeOff sets off, which is empty, to what is known of an off-CPU interval up to a time. It returns from when on the thread
+// was runnable.
+func (t *Thread) describeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
 	sp := t.spanState
 	w := &sp.waking
 	off.Known, off.Since, off.Preempted, off.New = st.SinceKnown, st.Since, st.preempted(), st.New
@@ -100,27 +100,27 @@ func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
 	return to
 }
 
-// resume keeps the time off the CPU that the next running span ends.
+// resume keeps the off-CPU interval that the next running span follows.
 func (sp *spanState) resume(off *OffCPU, state format.State, prev *Thread, id format.TaskID) {
 	sp.off, sp.offState, sp.offStack, sp.prev = *off, state, sp.stack, prev
 	sp.off.Prev = id
 	sp.compound, sp.chain = off.Compound, off.Chain
 }
 
-// Back is the time off the CPU that a thread's time on it follows, by the ids of this section. It is called of a thread that
-// runs, after the switch that brought it back was applied.
-func (t *Thread) Back() OffCPU {
+// LastOffCPU returns the last off-CPU interval of a running thread, with ids of this section. The switch that ended it must have
+// been applied.
+func (t *Thread) LastOffCPU() OffCPU {
 	sp := t.spanState
 	if sp == nil {
 		return OffCPU{}
 	}
 	off := sp.off
-	sp.nameIn(&off)
+	sp.setIDs(&off)
 	return off
 }
 
-// nameIn sets the ids in this section of the threads that a time off the CPU refers to.
-func (sp *spanState) nameIn(off *OffCPU) {
+// setIDs sets the ids that the waker and Prev of an off-CPU interval have in this section.
+func (sp *spanState) setIDs(off *OffCPU) {
 	if off.Woken != 0 {
 		off.Waker = taskOf(off.Waker, sp.waking.by)
 	}

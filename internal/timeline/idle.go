@@ -2,9 +2,9 @@ package timeline
 
 import "wprof/format"
 
-// idling is the time that a CPU is idle.
+// idling is an idle interval of a CPU.
 type idling struct {
-	thread *Thread // nil: it is not, or that is not known
+	thread *Thread // nil: not idle, or not known
 	from   int64
 	Begin
 	prio   int32
@@ -12,7 +12,7 @@ type idling struct {
 	cursor int64 // spans are reported up to here
 }
 
-// idleOn is the state of a CPU, or nil if the number cannot be one.
+// idleOn returns the entry of a CPU; nil if there can be no CPU of that number.
 func (s *Spans) idleOn(n uint32) *idling {
 	if n >= maxCPUs {
 		return nil

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// applyLate handles an event that comes after later events in the stream, whose effects remain.
+// applyLate handles an event that stands after later ones in the stream. It does not undo their effects.
 func (tl *Timeline) applyLate(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:

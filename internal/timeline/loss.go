@@ -2,16 +2,16 @@ package timeline
 
 import "wprof/format"
 
-// LosesState reports whether a loss makes the state of threads unknown: one of events that show which threads run or wait, or of
-// an unknown kind.
+// LosesState reports whether a loss makes the state of threads unknown: events are lost that show which threads run or wait, or
+// events of an unknown kind.
 func LosesState(e *format.Event) bool {
 	l := e.Lost()
 	return l.Cause() != format.CauseDefinition && l.What().LosesState()
 }
 
-// Lost handles that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What
-// runs there is unknown, and so is every thread that was off the CPU: it may have run there meanwhile. Only a thread
-// that runs on another CPU is where it was.
+// Lost handles a loss of events of one CPU, or with [format.AllCPUs] of every CPU, between two times. It makes unknown what runs
+// there, and the state of every thread that was off-CPU: it may have run there meanwhile. Only threads that run on other CPUs
+// keep their state.
 func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 	for i := range tl.cpus {
 		if cpu == format.AllCPUs || cpu == uint32(i) {

@@ -17,8 +17,8 @@ const (
 // the opening of the window, or its start if that is later, to its last switch, or the close of the window if that is
 // earlier. So their lengths add up to its lifetime within the window exactly.
 //
-// All CPUs share the idle thread: spans of which Thread.Idle is true are SpanRunning, go by CPU instead, and lie end to
-// end only with what else is known to have run on that CPU. Their Off has no meaning.
+// All CPUs share the idle thread. Its spans are SpanRunning and belong to a CPU: they lie end to end only with what else is known
+// to have run on that CPU. Their Off has no meaning.
 type Span struct {
 	Thread   *Thread
 	Task     format.TaskID // the definition under which the thread was known when the span ended; 0: not of this section
@@ -30,25 +30,25 @@ type Span struct {
 	Approx     bool   // Since is an estimate
 	Open       bool   // it had not ended when the window closed
 	CPU        uint32 // Running: where; else where it ran last, or where it is queued
-	// State is that in which the thread had left its CPU: of Blocked why it waits, of Runnable R+ if it was preempted.
-	// Of Running it is that of the time off before.
+	// State is the state in which the thread left its CPU: Blocked: why it waits; Runnable: R+ if it was preempted; Running: of
+	// the off-CPU interval before.
 	State format.State
 	Prio  int32
-	// Stack is where the thread was while it was off the CPU, for Blocked, Runnable, and Running as of the time off
-	// before; 0: none was taken.
+	// Stack is where the thread was while off-CPU: Blocked and Runnable: in this interval; Running: in the one before. 0: none
+	// was taken.
 	Stack format.StackID
 
-	// Of the time off the CPU that a Running span ended, and of Blocked and Runnable the one that they are part of.
+	// Off is the off-CPU interval that a Blocked or Runnable span is part of, or that a Running span follows.
 	Off OffCPU
 	// Next is the thread that took the CPU over after a Running span; 0: not known, or hidden.
 	Next format.TaskID
-	// Left is the state in which a Running span was left.
+	// Left is the state in which the thread left its CPU at the end of a Running span.
 	Left format.State
 }
 
-// OffCPU is a time off the CPU. Its State and Stack are those of its Span.
+// OffCPU is an off-CPU interval. Its State and Stack are in its Span.
 type OffCPU struct {
-	Known     bool  // Since is
+	Known     bool  // Since is known
 	Since     int64 // when the thread left its CPU, which may be before the window
 	Preempted bool  // it could have run on
 	New       bool  // it had never run
@@ -60,15 +60,15 @@ type OffCPU struct {
 	WakerStack format.StackID // 0: none was taken
 	WokenIRQ   bool           // an interrupt woke it; Waker is the interrupted thread
 	// Delay is how long the thread was runnable: from the waking, or from when it left if that was later, to the
-	// end of the time off, or of the window; 0 when neither is known.
+	// end of the interval, or of the window; 0 when neither is known.
 	Delay int64
 	// Compound is the thread's compound delay from here on: after a wakeup, Delay plus that of its waker at that time; after
 	// a preemption, Delay plus the thread's own before. That of a hidden, unknown or idle waker and of an interrupt
 	// is 0.
 	Compound int64
-	// Chain is how many wakeups Compound is made of: that of the waker and one; a preemption keeps it.
+	// Chain is the number of wakeups that add to Compound: the waker's plus one; a preemption does not change it.
 	Chain uint32
-	// Prev is the thread that ran before on the CPU that the thread came back on; 0: not known, or hidden.
+	// Prev is the thread that ran before on the CPU on which the interval ended; 0: not known, or hidden.
 	Prev format.TaskID
 }
 

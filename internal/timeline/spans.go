@@ -11,14 +11,14 @@ import (
 type Spans struct {
 	tl          *Timeline
 	emit        func(*Span)
-	span        Span // the one that emit gets
+	span        Span // the argument of emit, reused
 	idle        []idling
 	now         int64 // of the latest event
 	opened      int64
 	dropped     int64 // when threads were last dropped
 	closed      int64 // when the last window closed
 	open        bool
-	before      bool   // there was a window before
+	before      bool   // a window has closed before
 	late        bool   // the current event is late
 	runningOnly bool   // emits only spans of running threads, not of idle ones, and only with Thread, Kind, From and To
 	losses      uint32 // number of losses after which a waking may be missing
@@ -43,15 +43,15 @@ func (s *Spans) NewSection(session *format.Session) {
 	}
 }
 
-// EmitThread emits the span of a thread that certainly runs up to a time; no event may be earlier than that after this. The
-// rest of its time on the CPU follows as another span. It does nothing for other threads.
+// EmitThread emits the span of a thread that certainly runs, up to a time. The rest of its running interval follows as another
+// span. No later event may be before that time. For other threads it does nothing.
 func (s *Spans) EmitThread(t *Thread, to int64) {
 	if st, certain := t.lastKnown(); certain && st.Status == Running && !t.idle {
 		s.endRunning(t, st, to, Span{})
 	}
 }
 
-// EmitRunning emits the spans of all running threads up to a time, as far as they are certain. No later event may be
+// EmitRunning emits the spans of all running threads up to a time, or to where they are last certain. No later event may be
 // before that time.
 func (s *Spans) EmitRunning(to int64) {
 	s.now = max(s.now, to)

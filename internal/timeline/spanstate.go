@@ -14,11 +14,11 @@ type spanState struct {
 	// it lasts since the same time.
 	was threadState
 
-	waking waking         // of this time off, or the one before
+	waking waking         // of this off-CPU interval, or the last one
 	early  waking         // the latest one while it ran, or while its state was not certain: see [Spans.early]
-	stack  format.StackID // of this time off
+	stack  format.StackID // of this off-CPU interval
 
-	// The time off before this time on a CPU.
+	// The off-CPU interval before this running interval.
 	off      OffCPU
 	offState format.State
 	offStack format.StackID
@@ -28,7 +28,7 @@ type spanState struct {
 	chain    uint32
 }
 
-// waking is who woke a thread, and what delay came with it.
+// waking is who woke a thread, and the compound delay that passed to it.
 type waking struct {
 	at       int64
 	by       *Thread // nil: not known, or hidden
@@ -41,7 +41,7 @@ type waking struct {
 	irq      bool   // an interrupt woke it; by is the interrupted thread
 }
 
-// newSpanState begins the spans of a thread with its start, if that is in the window.
+// newSpanState returns the state of a new thread. Its spans begin with its start, if that is in the window.
 func (s *Spans) newSpanState(t *Thread) *spanState {
 	at := max(s.opened, s.dropped, min(t.Start, s.now))
 	return &spanState{cursor: at, seen: at}
@@ -56,7 +56,7 @@ func (sp *spanState) newSection() {
 	sp.stack, sp.offStack, sp.off.WakerStack, sp.off.Waker, sp.off.Prev = 0, 0, 0, 0, 0
 }
 
-// task is the id of the thread in this section.
+// task returns the waker's id in this section.
 func (w *waking) task() format.TaskID { return taskOf(w.id, w.by) }
 
 func taskOf(id format.TaskID, t *Thread) format.TaskID {
@@ -74,12 +74,12 @@ func (t *Thread) lastKnown() (st *threadState, certain bool) {
 	return &t.spanState.was, false
 }
 
-// preempted reports whether a thread that is off the CPU could have run on.
+// preempted reports whether an off-CPU thread lost its CPU without wanting to wait.
 func (st *ThreadState[W]) preempted() bool {
 	return st.State&^format.StatePreempted == 0 && !st.New && !st.noState
 }
 
-// lasts reports whether a state that began at a time is the last known one, still going on.
+// lasts reports whether a state that began at a time is the last known one.
 func (st *ThreadState[W]) lasts(certain bool, since Begin) bool {
 	if !since.SinceKnown || !st.SinceKnown || since.Approx || st.Approx {
 		return certain
@@ -87,15 +87,15 @@ func (st *ThreadState[W]) lasts(certain bool, since Begin) bool {
 	return since.Since == st.Since
 }
 
-// becomes is called when a thread's state is known from a time on.
-func (sp *spanState) becomes(at int64) {
+// becomesKnown is called when a thread's state is known from a time on.
+func (sp *spanState) becomesKnown(at int64) {
 	sp.seen = max(sp.seen, at)
 	sp.shown, sp.known, sp.creating, sp.uncertain = true, true, false, false
 	sp.was.Status = Unknown
 }
 
-// loses is called when a thread's state becomes unknown; it is certain up to a time.
-func (s *Spans) loses(t *Thread, until int64) {
+// becomesUnknown is called when a thread's state becomes unknown. It is certain up to a time.
+func (s *Spans) becomesUnknown(t *Thread, until int64) {
 	if t.idle || t.Status != Running && t.Status != Off {
 		return
 	}

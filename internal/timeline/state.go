@@ -3,7 +3,7 @@ package timeline
 import "wprof/format"
 
 // WriteState emits the state as events at one time: the thread that runs on each CPU if known, then every live thread
-// that is off the CPU, by tid and start. open marks them as what is still open at the end of a window.
+// that is off the CPU, by tid and start. open marks them as the state at the close of a window.
 func (tl *Timeline) WriteState(at int64, open bool, emit func(*format.Event) error) error {
 	var e format.Event
 	for i := range tl.cpus {

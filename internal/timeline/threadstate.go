@@ -2,39 +2,39 @@ package timeline
 
 import "wprof/format"
 
-// Status is whether a thread is known to run.
+// Status is whether a thread is on a CPU, as far as known.
 type Status uint8
 
 const (
 	Unknown Status = iota // it has not been seen yet, or events were lost, or a filter hides it
 	Running               // on ThreadState.CPU
-	Off                   // on no CPU: blocked, or waiting for one
+	Off                   // blocked or runnable
 	Dead                  // it has left a CPU for the last time, or its tid belongs to another thread
 )
 
-// ThreadState is the scheduler's state of one thread. The recorder keeps it by the same rules from its records as a
-// [Timeline] does from events. W is the type with which its user refers to a waker.
+// ThreadState is the scheduler's state of one thread. The recorder derives it from its records by the same rules as a
+// [Timeline] from events. W is the type of references to wakers.
 type ThreadState[W any] struct {
 	Status  Status
 	New     bool // it has never run
 	noState bool // it is off the CPU, and State is not known
 	CPU     uint32
-	// State is how it left its CPU. It can run if that is R or R+, or if Woken is set.
+	// State is the state in which it left its CPU. It is runnable if that is R or R+, or if Woken is set.
 	State format.State
 	Prio  int32
-	Begin // Running, Off: since when; Unknown: since when that is so
+	Begin // of Status
 	Waking[W]
 	ChangedAt int64 // time of the event that set it
 }
 
-// Begin is since when a state lasts.
+// Begin is when a state began.
 type Begin struct {
 	Since      int64
 	SinceKnown bool
 	Approx     bool // Since is an estimate
 }
 
-// Waking is the first waking of a time off the CPU.
+// Waking is the first waking in an off-CPU interval.
 type Waking[W any] struct {
 	Woken    int64 // 0: there was none
 	Waker    W
@@ -46,7 +46,7 @@ type Waking[W any] struct {
 type CPUState[T any] struct {
 	Running *T
 	Prio    int32
-	Seen    bool
+	Seen    bool // an event, or a thread listed at the start, was on this CPU
 	Begin
 	ChangedAt int64 // time of the event that set the running thread
 }
@@ -78,8 +78,8 @@ func (s *ThreadState[W]) Arrive(cpu uint32, at int64, prio int32, since Begin) {
 	s.Begin, s.ChangedAt, s.Waking = since, at, Waking[W]{}
 }
 
-// TakesWaking reports whether a waking ends the wait. The first one does. One that comes while the thread runs
-// does not, and neither does one of a new thread, which wakeup_new has made runnable.
+// TakesWaking reports whether a waking ends the block: the first one does. A waking of a running thread does not, nor that
+// of a new thread, which wakeup_new has made runnable.
 func (s *ThreadState[W]) TakesWaking(at int64) bool {
 	return s.Status == Off && s.Woken == 0 && !s.New && at >= s.Since
 }

@@ -10,7 +10,7 @@ import (
 // maxCPUs bounds what a hostile stream can make a Timeline allocate. The recorder has 16 bits for CPUs.
 const maxCPUs = 1 << 16
 
-// Definitions looks up the definitions of the current section; a [format.Reader] does.
+// Definitions looks up definitions of the current section. [format.Reader] implements it.
 type Definitions interface {
 	Task(format.TaskID) *format.Task
 }
@@ -26,7 +26,7 @@ type Timeline struct {
 	named          int               // ids of this section that have been seen
 	byTID          map[int32]*Thread // the latest thread of a tid
 	live           []*Thread         // those that are not dead
-	knownLive      int               // number of the first ones in live, whose status is known
+	knownLive      int               // the first knownLive of live are those whose status is known
 	idle           []*Thread         // one, except in damaged streams
 	sorted         []*Thread
 	held           int // threads in the tables: those left by the last cleaning, and new ones
@@ -75,8 +75,8 @@ func (tl *Timeline) Thread(id format.TaskID) *Thread {
 	return tl.sparse[id]
 }
 
-// Enter returns the thread that an id names, as it was before the event that now names it: its Task may be another
-// one. It is nil for an id without a definition.
+// Enter returns the thread of an id without changing it: if no event with that id was applied yet, its Task may be another id.
+// It is nil for an id without a definition.
 func (tl *Timeline) Enter(id format.TaskID) *Thread {
 	if int64(id) < int64(len(tl.byID)) {
 		if t := tl.byID[id]; t != nil {
@@ -183,7 +183,7 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 	t.SetUnknown(from)
 }
 
-// end ends a thread. It stays in the tables of ids, because later events may still name it.
+// end ends a thread. It stays in the tables of ids, because later events may still refer to it.
 func (tl *Timeline) end(t *Thread) {
 	tl.vacate(t)
 	if t.slot >= 0 {
@@ -216,7 +216,7 @@ func (tl *Timeline) swap(i, j int) {
 	tl.live[i].slot, tl.live[j].slot = i, j
 }
 
-// cpu returns the state of a CPU, or nil if the number cannot be one.
+// cpu returns the state of a CPU; nil if there can be no CPU of that number.
 func (tl *Timeline) cpu(n uint32) *cpu {
 	if uint64(n) < uint64(len(tl.cpus)) {
 		return &tl.cpus[n]

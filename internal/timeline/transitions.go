@@ -4,7 +4,7 @@ import "wprof/format"
 
 // The methods in this file are called by the Timeline before it changes a thread's state.
 
-// switched emits what a switch ends: a time on the CPU, and one off it.
+// switched emits the two intervals that a switch ends: prev's on the CPU and next's off it.
 func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	if was := c.Running; was != nil {
 		s.leavesCPU(was, prev, next, e)
@@ -25,12 +25,12 @@ func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	}
 }
 
-// leavesCPU handles a switch for the thread that was last shown on its CPU.
+// leavesCPU handles a switch for the thread that the timeline had on this CPU, which may not be prev.
 func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
 	leaves := was == prev || s.tl.Thread(e.Task) == was // it may be hidden from here on
 	if !was.idle {
 		if was != prev {
-			s.loses(was, s.certainUntil(was, leaves, e.Time))
+			s.becomesUnknown(was, s.certainUntil(was, leaves, e.Time))
 		}
 		return
 	}
@@ -52,23 +52,23 @@ func (s *Spans) certainUntil(t *Thread, certain bool, at int64) int64 {
 	return t.spanState.seen
 }
 
-// hides ends the state of a thread at the first event in which a filter hides it.
+// hides makes the state of a thread unknown at the first event in which a filter hides it.
 func (s *Spans) hides(id format.TaskID, e *format.Event) {
 	t := s.tl.Thread(id)
 	if t == nil || t.idle {
 		return
 	}
 	elsewhere := t.Status == Running && t.CPU != e.CPU
-	s.loses(t, s.certainUntil(t, !elsewhere, e.Time))
+	s.becomesUnknown(t, s.certainUntil(t, !elsewhere, e.Time))
 }
 
-// leaves ends a thread's time on a CPU.
+// leaves ends a thread's running interval.
 func (s *Spans) leaves(t *Thread, e *format.Event) {
 	sp := t.spanState
 	left := format.State(e.Args[format.SwitchPrevState])
 	st, certain := t.lastKnown()
 	early := waking{}
-	// Nothing that is late comes after the loss that it was before.
+	// In the stream, a late event stands before every loss that happened after it.
 	if st.Status == Running && st.CPU == e.CPU && (certain || s.late) {
 		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
 			early = sp.early
@@ -84,14 +84,14 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 		s.gap(t, e.Time, false)
 		sp.compound, sp.chain = 0, 0
 	}
-	sp.becomes(e.Time)
+	sp.becomesKnown(e.Time)
 	sp.waking, sp.early, sp.stack = waking{}, early, 0
 	if Ends(left) {
 		sp.end()
 	}
 }
 
-// arrives ends a thread's time off the CPU.
+// arrives ends a thread's off-CPU interval.
 func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	sp := t.spanState
 	v := e.Switch()
@@ -114,7 +114,7 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	} else {
 		s.gap(t, e.Time, false)
 	}
-	sp.becomes(e.Time)
+	sp.becomesKnown(e.Time)
 	sp.early = waking{}
 	if prev == nil {
 		sp.resume(off, st.State, nil, 0)
@@ -123,13 +123,14 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	}
 }
 
-// switchBegin is since when the thread was off the CPU that a switch brings back, as the switch reports it.
+// switchBegin returns when next left its CPU, as the switch reports it.
 func switchBegin(v format.SwitchEvent, e *format.Event) Begin {
 	since, known := v.Since()
 	return Begin{Since: since, SinceKnown: known, Approx: e.Flags&format.SwitchApprox != 0}
 }
 
-// endsHere reports whether the time off that a switch ends is the last known one. A thread that has not run before has none.
+// endsHere reports whether the off-CPU interval that a switch ends is the last known one. The switch of a thread that has not run
+// before reports no begin.
 func (st *ThreadState[W]) endsHere(certain bool, since Begin) bool {
 	if st.New {
 		return certain && !since.SinceKnown
@@ -137,8 +138,8 @@ func (st *ThreadState[W]) endsHere(certain bool, since Begin) bool {
 	return st.lasts(certain, since) || certain && since.Since < st.Since
 }
 
-// startsOver handles a thread that was elsewhere since it was last seen: the switch that brings it back has the time since
-// when it was off-CPU.
+// startsOver handles a thread whose last known state ended without an event: its state is unknown until the off-CPU interval
+// that the switch reports.
 func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st threadState) {
 	sp := t.spanState
 	stack := sp.stack
@@ -157,8 +158,8 @@ func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st thr
 	return st
 }
 
-// wokenUnseen is the state of a thread that was woken while its state was unknown: it waited for a CPU from then on. If it
-// had been running, the switch with which it left would have come in between.
+// wokenUnseen returns the state of a thread that was woken while its state was unknown: runnable since then. If it
+// had been running, there would be a switch in between with which it left its CPU.
 func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
 	w := s.early(t.spanState)
 	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
@@ -171,11 +172,11 @@ func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
 	return st
 }
 
-// early is the latest waking of a thread while it ran, or while its state was unknown, unless another one may have been
+// early returns the latest waking of a thread while it ran, or while its state was unknown, unless another one may have been
 // lost since.
 //
 // A thread can be woken before it has left its CPU: from when it sets its state until the switch is recorded. Then it does
-// not sleep, though it leaves in a sleep state. More often it notices the waking and runs on, so that its next sleep ends
+// not sleep, though it leaves in a sleep state. More often it checks its condition again and runs on, so that its next sleep ends
 // with another waking. So the early one counts only if the thread comes back without another one.
 func (s *Spans) early(sp *spanState) waking {
 	if sp.early.losses != s.losses {
@@ -227,11 +228,11 @@ func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 	stack, _ := e.WakeupNew().Stack()
 	s.woken(t, waker, e, e.Time, stack)
 	sp.waking = sp.early
-	sp.becomes(e.Time)
+	sp.becomesKnown(e.Time)
 	sp.early, sp.stack = waking{}, 0
 }
 
-// execs gives the time on the CPU that one thread has begun to the one whose tid it takes over.
+// execs passes the running interval of the thread that called exec to t, the leader whose tid it takes over.
 func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	if caller.Status != Running {
 		s.ends(caller, e.Time)
@@ -248,7 +249,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	}
 	s.emitCertain(t)
 	s.gap(t, e.Time, false)
-	to.becomes(e.Time)
+	to.becomesKnown(e.Time)
 	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
 	to.waking, to.early, to.compound, to.chain = from.waking, from.early, from.compound, from.chain
 	s.ends(caller, e.Time)

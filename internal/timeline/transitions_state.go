@@ -8,7 +8,7 @@ func (s *Spans) stateCPU(c *cpu, t *Thread, e *format.Event) {
 		if was.idle {
 			s.idleLost(e.CPU, 0)
 		} else {
-			s.loses(was, was.spanState.seen)
+			s.becomesUnknown(was, was.spanState.seen)
 		}
 	}
 	if t == nil {
@@ -31,7 +31,7 @@ func (s *Spans) stateCPU(c *cpu, t *Thread, e *format.Event) {
 		sp.off, sp.offState, sp.offStack, sp.prev, sp.compound, sp.chain = OffCPU{}, 0, 0, nil, 0, 0
 		sp.waking, sp.early = waking{}, waking{}
 	}
-	sp.becomes(e.Time)
+	sp.becomesKnown(e.Time)
 }
 
 // stateThread applies a state event of a thread that is off the CPU.
@@ -58,7 +58,7 @@ func (s *Spans) stateThread(t *Thread, e *format.Event) {
 	if id, has := v.Stack(); has {
 		sp.stack = id
 	}
-	sp.becomes(e.Time)
+	sp.becomesKnown(e.Time)
 	if !certain {
 		sp.early = waking{}
 	}
@@ -80,9 +80,9 @@ func (s *Spans) stateWaking(sp *spanState, e *format.Event) {
 	sp.waking = waking{at: at, by: s.tl.Thread(id), id: id, cpu: uint32(n), irq: e.Flags&format.StateWokenIRQ != 0}
 }
 
-// lost is called for each thread that a loss makes unknown: before the loss nothing is missing.
+// lost is called for each thread whose state a loss makes unknown. Before the loss its state is certain.
 func (s *Spans) lost(t *Thread, from int64) {
 	if t.Status == Running || t.Status == Off {
-		s.loses(t, max(t.spanState.seen, from))
+		s.becomesUnknown(t, max(t.spanState.seen, from))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"wprof/format"
 )
 
-// Usage adds up each process's time on the CPU, section by section, for end blocks. It counts the spans of running threads,
-// so that its sums are those of every output of spans. It does not count idle threads.
+// Usage adds up each process's time on the CPU, section by section, for end blocks. It counts the spans of running threads except
+// idle ones, so that its sums agree with those of all tools.
 type Usage struct {
 	spans   *Spans
 	section int
@@ -16,7 +16,7 @@ type Usage struct {
 	seen    []*usageProcess
 }
 
-// usageThread is the process to which a thread's time is added. It is the thread's Own.
+// usageThread is the process to which a thread's time is added. It is stored in Thread.Own.
 type usageThread struct {
 	section int
 	def     *format.Task
@@ -29,13 +29,13 @@ type usageProcess struct {
 	start   int64 // of the leader; 0 when it has not been seen
 	comm    []byte
 	ns      int64
-	dropped bool // it was dropped
+	dropped bool // by dropLeast
 }
 
 // maxUsage bounds the processes of a section that are kept: an end block lists a quarter of them, those with the most time.
 const maxUsage = 4 * format.MaxProcesses
 
-// NewUsage returns a Usage for a stream that begins.
+// NewUsage returns a Usage for a new stream.
 func NewUsage(defs Definitions) *Usage {
 	u := &Usage{byPID: make(map[int32]*usageProcess)}
 	u.spans = NewSpans(defs, u.span)
@@ -47,7 +47,7 @@ func NewUsage(defs Definitions) *Usage {
 func (u *Usage) NewSection(s *format.Session) {
 	isFirst := u.section == 0
 	u.section++
-	continues := !isFirst && GoesOn(s)
+	continues := !isFirst && ContinuesWindow(s)
 	if !isFirst && !continues {
 		u.spans.Close(u.spans.now)
 	}
@@ -91,12 +91,12 @@ func (u *Usage) switched(e *format.Event) bool {
 	if !prev.idle {
 		s.span.Kind = SpanRunning
 		s.put(prev, e.Time)
-		prev.spanState.becomes(e.Time)
+		prev.spanState.becomesKnown(e.Time)
 		prev.Status, prev.Since, prev.ChangedAt = Off, e.Time, e.Time
 	}
 	if !next.idle {
 		next.spanState.cursor = max(next.spanState.cursor, e.Time)
-		next.spanState.becomes(e.Time)
+		next.spanState.becomesKnown(e.Time)
 		tl.known(next)
 		next.CPU, next.Begin, next.ChangedAt = e.CPU, BeginAt(e.Time), e.Time
 	}
@@ -115,7 +115,7 @@ func (t *Thread) isOff() bool {
 	return t.Status == Off || t.Status == Unknown && t.spanState.was.Status != Running
 }
 
-// Ended drops a thread that has ended without an event for [Usage.Apply], unless the events show it running.
+// Ended ends a thread of which [Usage.Apply] gets no event of its end, unless the events show it running.
 func (u *Usage) Ended(id format.TaskID) {
 	if t := u.spans.tl.Thread(id); t != nil && t.Status != Running {
 		u.spans.ends(t, u.spans.now)

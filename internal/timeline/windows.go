@@ -11,17 +11,17 @@ import (
 type Visitor interface {
 	// NewSection is called when the ids of events change their meaning.
 	NewSection(*format.Session) error
-	// Open opens a window. before is when the one before it closed, if there was one.
-	Open(s *format.Session, at int64, before int64, isFirst bool) error
+	// Open opens a window. prevClose is when the window before it closed; 0: there was none, or the time is not known.
+	Open(s *format.Session, at, prevClose int64, isFirst bool) error
 	// Event is called with every event in order. It is valid until the call returns.
 	Event(*format.Event) error
-	// Close closes the window, however the stream ended; 0: the time is not known. Ids still have their meaning in the section that
-	// ends.
+	// Close closes the window, also where the stream ends with an error. at is 0 if the time is not known. Ids are still those of
+	// the section that ends.
 	Close(at int64) error
 }
 
-// Visit reads a stream to its end. An epoch of a session goes on in the same window, any other section opens one. Errors
-// of the stream come back after everything before them was visited.
+// Visit reads a stream to its end. An epoch of a session goes on in the same window, any other section opens one. An
+// error of the stream is returned after everything before it was visited.
 func Visit(r *format.Reader, v Visitor) error {
 	w := windows{r: r, v: v}
 	r.OnSectionEnd(func(end *format.End) { w.closed = end.Close })
@@ -34,13 +34,13 @@ func Visit(r *format.Reader, v Visitor) error {
 }
 
 type windows struct {
-	r        *format.Reader
-	v        Visitor
-	sections int
-	session  *format.Session // of the window that is open
-	closed   int64           // when its section ended, by its end block
-	before   int64           // when the window before the next one closed
-	failed   error           // of closing that one
+	r         *format.Reader
+	v         Visitor
+	sections  int
+	session   *format.Session // of the window that is open
+	closed    int64           // when its section ended, by its end block
+	prevClose int64           // when the previous window closed
+	closeErr  error           // of closing the previous window
 }
 
 func (w *windows) events() error {
@@ -66,27 +66,27 @@ func (w *windows) events() error {
 	}
 }
 
-// next closes the window unless the next section continues it.
+// next is called before the reader enters a section: it closes the window unless the section continues it.
 func (w *windows) next(s *format.Session) {
-	if w.session != nil && !GoesOn(s) {
-		w.before = w.end()
-		w.failed = w.v.Close(w.before)
+	if w.session != nil && !ContinuesWindow(s) {
+		w.prevClose = w.end()
+		w.closeErr = w.v.Close(w.prevClose)
 	}
 }
 
-// section begins with the reader's current section.
+// section enters the reader's current section.
 func (w *windows) section() error {
 	s := w.r.Session()
 	isFirst := w.session == nil
-	continues := !isFirst && GoesOn(s)
-	if w.failed != nil {
-		return w.failed
+	continues := !isFirst && ContinuesWindow(s)
+	if w.closeErr != nil {
+		return w.closeErr
 	}
 	if err := w.v.NewSection(s); err != nil {
 		return err
 	}
 	if !continues {
-		if err := w.v.Open(s, s.WindowStart(), w.before, isFirst); err != nil {
+		if err := w.v.Open(s, s.WindowStart(), w.prevClose, isFirst); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (w *windows) section() error {
 	return nil
 }
 
-// end returns when the open window closes; 0: that is not known.
+// end returns when the open window closes; 0: not known.
 func (w *windows) end() int64 {
 	if w.session == nil {
 		return 0
@@ -103,6 +103,6 @@ func (w *windows) end() int64 {
 	return w.session.WindowEndOr(w.closed)
 }
 
-// GoesOn reports whether a section that is not the first one continues the window of the one before it. One whose header is
-// lost counts as such.
-func GoesOn(s *format.Session) bool { return s.Continues || s.Open == 0 }
+// ContinuesWindow reports whether a section that is not the first one continues the window of the section before it. A section
+// whose header is lost does.
+func ContinuesWindow(s *format.Session) bool { return s.Continues || s.Open == 0 }

@@ -522,7 +522,7 @@ func TestSpreadKeepsTheTimeOfSlots(t *testing.T) {
 // Whatever a machine does, spreading changes neither the time on the CPU of a thread in a slot, nor do slots change what a stack gets.
 func TestSpreadAddsUpInEverySlot(t *testing.T) {
 	for seed := range uint64(40) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, Contradicts: seed%5 == 0}
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0}
 		stream := simulate.Stream(t, o, 400)
 		slots := profile.Options{Threads: true, Slot: 7, MaxSlots: 50, Stretch: true}
 		plain := collected(t, stream, slots)
@@ -565,7 +565,7 @@ func foldedOf(t *testing.T, p *profile.Profile) string {
 // Whatever a machine does, each thread's cells, slots and trail add up to its lifetime, whatever is kept apart.
 func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 	for seed := range uint64(60) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, Contradicts: seed%5 == 0}
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0}
 		stream := simulate.Stream(t, o, 400)
 		want := lifetimes(t, stream)
 		var all int64
@@ -719,7 +719,7 @@ func FuzzCollect(f *testing.F) {
 	f.Add(fromtext.Stream(f, oneThread), uint8(1))
 	f.Add(fromtext.Stream(f, fmt.Sprintf(chained, -4000)), uint8(3))
 	f.Add(fromtext.Stream(f, waitsFor(950)), uint8(6))
-	f.Add(simulate.Stream(f, simulate.Options{Seed: 4, CPUs: 2, Threads: 5, Losses: true, Epochs: true, Contradicts: true}, 80), uint8(7))
+	f.Add(simulate.Stream(f, simulate.Options{Seed: 4, CPUs: 2, Threads: 5, Losses: true, Epochs: true, SilentRenames: true}, 80), uint8(7))
 	f.Fuzz(func(t *testing.T, stream []byte, which uint8) {
 		r, err := format.NewReader(bytes.NewReader(stream))
 		if err != nil {

@@ -15,23 +15,23 @@ type Sink interface {
 	End(*format.End)
 }
 
-// Options select what happens besides scheduling.
+// Options select what is simulated besides scheduling.
 type Options struct {
-	Seed        uint64
-	CPUs        int
-	Threads     int
-	Losses      bool // events of a CPU go missing
-	Epochs      bool // new sections of the same session
-	Races       bool // threads are woken while they go to sleep
-	Contradicts bool // names that change without an event: the process's, for its other threads
+	Seed          uint64
+	CPUs          int
+	Threads       int
+	Losses        bool // some events of one CPU at a time are lost
+	Epochs        bool // new sections of the same session
+	Races         bool // threads are woken while they go to sleep
+	SilentRenames bool // a process's other threads get its new name without an event
 }
 
-// Machine makes events.
+// Machine is the simulated machine.
 type Machine struct {
-	Now     int64
-	CPUs    []CPU
-	Threads []*Thread // live ones
-	Sure    bool      // the stream is correct now: no event is missing without a lost event
+	Now      int64
+	CPUs     []CPU
+	Threads  []*Thread // live ones
+	Complete bool      // every event so far is in the stream, or counted in a lost event there
 
 	o       Options
 	rng     *rand.Rand
@@ -39,20 +39,20 @@ type Machine struct {
 	session *format.Session
 	nextID  format.TaskID
 	nextTID int32
-	lossy   int   // the CPU whose events go missing; -1 for none
-	from    int64 // since when
-	missing uint64
-	muted   int // events that are still to go missing
+	lossy   int    // the CPU whose events are lost; -1: none
+	from    int64  // since when
+	missing uint64 // events lost so far
+	toLose  int    // events that are lost next
 	idle    *Thread
 }
 
-// CPU is what a CPU does.
+// CPU is the thread that a CPU runs, and since when.
 type CPU struct {
 	Running *Thread
 	Since   int64
 }
 
-// Status of a thread, as the kernel has it.
+// Status is the scheduler state of a thread.
 type Status int
 
 const (
@@ -62,7 +62,7 @@ const (
 	Zombie
 )
 
-// Thread is one thread.
+// Thread is a thread and its scheduler state.
 type Thread struct {
 	TID, PID, PPID int32
 	Start          int64
@@ -79,7 +79,7 @@ type Thread struct {
 	Waker  *Thread
 	New    bool
 	Early  Early // the latest waking while it ran
-	Raced  bool  // it left in a state of sleep, and Early had woken it
+	Raced  bool  // it left its CPU in a sleep state although Early had woken it
 
 	def      format.TaskID
 	dirty    bool
@@ -100,10 +100,10 @@ type Process struct {
 	live   int
 }
 
-// New makes a machine whose threads exist.
+// New returns a machine on which o.Threads threads sleep.
 func New(o Options, sink Sink) *Machine {
 	m := &Machine{
-		Now: 1e9, CPUs: make([]CPU, o.CPUs), o: o, rng: rand.New(rand.NewPCG(o.Seed, 7)), sink: sink, nextTID: 10, lossy: -1, Sure: true,
+		Now: 1e9, CPUs: make([]CPU, o.CPUs), o: o, rng: rand.New(rand.NewPCG(o.Seed, 7)), sink: sink, nextTID: 10, lossy: -1, Complete: true,
 		idle: &Thread{Comm: "swapper", Process: &Process{Comm: "swapper"}, Prio: 120},
 	}
 	for range o.Threads {
@@ -118,9 +118,10 @@ func New(o Options, sink Sink) *Machine {
 	return m
 }
 
-func (m *Machine) names() []string { return []string{"foo", "bar", "baz", "food", "worker"} }
-
-func (m *Machine) name() string { return m.names()[m.rng.IntN(len(m.names()))] }
+func (m *Machine) name() string {
+	names := [...]string{"foo", "bar", "baz", "food", "worker"}
+	return names[m.rng.IntN(len(names))]
+}
 
 // spawn creates a thread that has never run.
 func (m *Machine) spawn(parent *Thread, process bool) *Thread {
@@ -141,7 +142,7 @@ func (m *Machine) spawn(parent *Thread, process bool) *Thread {
 	return t
 }
 
-// newTID returns the next free one of a few tids, so that they are soon reused.
+// newTID returns a free tid. There are few, so that they are soon reused.
 func (m *Machine) newTID() int32 {
 	for {
 		if m.nextTID++; m.nextTID > 120 {
@@ -162,7 +163,7 @@ func (m *Machine) used(tid int32) bool {
 	return false
 }
 
-// define returns the id of a thread's current definition.
+// define returns the id of a thread's definition, after writing a new one if its name or tid has changed.
 func (m *Machine) define(t *Thread) format.TaskID {
 	if t == nil {
 		return 0
@@ -189,13 +190,13 @@ func (m *Machine) define(t *Thread) format.TaskID {
 // emit writes an event, or counts it as lost.
 func (m *Machine) emit(e *format.Event) {
 	if m.lossy >= 0 {
-		if e.CPU == uint32(m.lossy) && m.muted > 0 && m.o.Losses {
-			m.muted--
+		if e.CPU == uint32(m.lossy) && m.toLose > 0 && m.o.Losses {
+			m.toLose--
 			m.missing++
-			m.Sure = false
+			m.Complete = false
 			return
 		}
-		if e.CPU == uint32(m.lossy) && m.muted == 0 {
+		if e.CPU == uint32(m.lossy) && m.toLose == 0 {
 			m.endLoss(e.Time)
 		}
 	}
@@ -213,5 +214,5 @@ func (m *Machine) endLoss(at int64) {
 		lost.Args = [format.MaxArgs]uint64{uint64(m.from), m.missing, uint64(format.CauseRing), 0}
 		m.sink.Event(lost)
 	}
-	m.lossy, m.missing, m.Sure = -1, 0, true
+	m.lossy, m.missing, m.Complete = -1, 0, true
 }

@@ -2,7 +2,7 @@ package simulate
 
 import "wprof/format"
 
-// Run lets the machine work for a number of steps and writes one session.
+// Run simulates a number of steps and writes one session.
 func (m *Machine) Run(steps int) {
 	m.session = &format.Session{
 		Id: m.o.Seed + 1, Host: "box", BootId: "boot", Open: m.Now, Close: m.Now + int64(steps)*1000,
@@ -17,7 +17,7 @@ func (m *Machine) Run(steps int) {
 	}
 	m.Now = stop
 	if m.lossy >= 0 {
-		m.muted = 0
+		m.toLose = 0
 		m.endLoss(m.Now)
 	}
 	m.writeState(format.FlagOpen)
@@ -43,7 +43,7 @@ func (m *Machine) step() {
 	case n < 175 && current != m.idle && len(m.Threads) > m.o.Threads/2:
 		m.exit(cpu)
 	case n < 177 && m.o.Losses && m.lossy < 0:
-		m.lossy, m.muted, m.from = cpu, 1+m.rng.IntN(6), m.Now
+		m.lossy, m.toLose, m.from = cpu, 1+m.rng.IntN(6), m.Now
 	case n < 178 && m.lossy < 0:
 		m.WriteState()
 	case n < 179 && m.lossy < 0 && m.o.Epochs:
@@ -65,7 +65,7 @@ func (m *Machine) SwitchOut(cpu int) {
 	m.switchTo(cpu, m.pick(), state)
 }
 
-// pick is a runnable thread, or the idle one.
+// pick returns a runnable thread, or the idle one.
 func (m *Machine) pick() *Thread {
 	var ready []*Thread
 	for _, t := range m.Threads {
@@ -166,24 +166,24 @@ func (m *Machine) fork(cpu int) {
 	m.emit(e)
 }
 
-// rename lets the thread that runs on the CPU rename itself or another thread.
+// rename gives a thread a new name. The thread that runs on the CPU is the one that renames.
 func (m *Machine) rename(cpu int, t *Thread) {
-	m.call(t, m.name(), func(prev format.TaskID) {
+	m.setName(t, m.name(), func(prev format.TaskID) {
 		e := m.event(format.KindRename, cpu, t)
 		e.Rename().SetPrev(prev)
 		m.emit(e)
 	})
 }
 
-// call gives a thread a name. That of a leader is also its process's: the other threads have a new definition from
-// their next event on.
-func (m *Machine) call(t *Thread, name string, emit func(prev format.TaskID)) {
+// setName sets a thread's name. A leader's name is also that of its process: with Options.SilentRenames the other threads have a
+// new definition from their next event on.
+func (m *Machine) setName(t *Thread, name string, emit func(prev format.TaskID)) {
 	prev := m.define(t)
 	t.Comm, t.dirty = name, true
 	if t.Process.Leader == t {
 		t.Process.Comm = name
 		for _, other := range m.Threads {
-			if other.Process == t.Process && m.o.Contradicts {
+			if other.Process == t.Process && m.o.SilentRenames {
 				other.dirty = true
 			}
 		}
@@ -203,14 +203,14 @@ func (m *Machine) exec(cpu int) {
 		t.TID, t.Start = leader.TID, leader.Start
 		t.Process.Leader, t.dirty = t, true
 	}
-	quiet := m.Sure
-	m.Sure = false // between rename and exec the stream does not show yet that the tid has changed
-	m.call(t, m.name(), func(format.TaskID) {
+	complete := m.Complete
+	m.Complete = false // between rename and exec the stream does not show yet that the tid has changed
+	m.setName(t, m.name(), func(format.TaskID) {
 		e := m.event(format.KindRename, cpu, t)
 		e.Rename().SetPrev(prev)
 		m.emit(e)
 	})
-	m.Sure = quiet
+	m.Complete = complete
 	e := m.event(format.KindExec, cpu, t)
 	v := e.Exec()
 	v.SetPrev(prev)
@@ -221,7 +221,7 @@ func (m *Machine) exec(cpu int) {
 	m.emit(e)
 }
 
-// exit ends the thread that runs; its tid is free unless it is that of a leader with live threads.
+// exit ends the thread that runs. Its tid can be reused, except a leader's while other threads of its process live.
 func (m *Machine) exit(cpu int) {
 	t := m.CPUs[cpu].Running
 	t.Process.live--
@@ -244,7 +244,7 @@ func (m *Machine) exit(cpu int) {
 	m.emit(m.event(format.KindFree, m.rng.IntN(len(m.CPUs)), t))
 }
 
-// WriteState writes a state.
+// WriteState writes the state of all CPUs and threads.
 func (m *Machine) WriteState() {
 	m.sink.State()
 	m.writeState(0)
@@ -283,7 +283,7 @@ func (m *Machine) writeState(flags format.Flags) {
 	}
 }
 
-// epoch begins a section that continues the session: ids have another meaning.
+// epoch begins a section that continues the session, with new ids.
 func (m *Machine) epoch() {
 	m.sink.End(&format.End{Close: m.Now})
 	m.session = &format.Session{
