@@ -11,7 +11,7 @@ import (
 )
 
 // leastJump distinguishes a suspend, or a clock that was set, from the jitter of reading clocks one after the other. The wall
-// clock may besides be slewed, by at most 1 part in 1,000 (adjtimex(2), 500 ppm and as much of the tick).
+// clock may also be slewed, by at most 1 part in 1,000 (adjtimex(2), 500 ppm and as much of the tick).
 const leastJump = int64(1e6)
 
 // jumps are the differences between clocks from snapshot to snapshot.
@@ -50,13 +50,13 @@ func (r *Recording) jumps() (j jumps) {
 func (r *Recording) printJumps(w io.Writer) {
 	j := r.jumps()
 	if j.suspended > 0 {
-		fact(w, "suspended", "%v, which no time here counts", time.Duration(j.suspended).Round(time.Millisecond))
+		fact(w, "suspended", "%v, not included in the times here", time.Duration(j.suspended).Round(time.Millisecond))
 	}
 	if j.set != 0 {
 		direction := "forward"
 		if j.set < 0 {
 			direction = "back"
 		}
-		fact(w, "clock set", "%s", fmt.Sprintf("%v %s: times of day before it are of the old one", time.Duration(max(j.set, -j.set)).Round(time.Millisecond), direction))
+		fact(w, "clock set", "%s", fmt.Sprintf("%v %s: times of day before that are by the old setting", time.Duration(max(j.set, -j.set)).Round(time.Millisecond), direction))
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"wprof/internal/printable"
 )
 
-// Report is the summary as --json writes it. docs/wprof-info.md describes each field; a test holds the two together.
-// Lists are never null; what is not known is.
+// Report is the summary as --json writes it. docs/wprof-info.md describes each field; a test compares the two.
+// Lists are never null. A value that is not known is null.
 type Report struct {
 	Source     string            `json:"source"`
 	Bytes      int64             `json:"bytes"`

@@ -14,7 +14,7 @@ import (
 	"wprof/internal/printable"
 )
 
-// listed is the number of lines of a list; the rest is only counted.
+// listed is the maximum number of rows of a list; the others are only counted.
 const listed = 10
 
 // Print writes a summary for people.
@@ -127,7 +127,7 @@ func cpus(all []*format.Cpu) string {
 
 // when returns the wall-clock time of the opening, in UTC as all tools give it, and the length of the window.
 func (r *Recording) when() string {
-	length := "for a time that is not known"
+	length := "for an unknown time"
 	if d := r.window(); d > 0 {
 		length = "for " + seconds(d)
 	}
@@ -159,7 +159,7 @@ func (r *Recording) kept() (from, to int64) {
 	return from, to
 }
 
-// length returns the time that events and CPU times are of; 0: not known.
+// length returns the length of the part of the window that the capture holds; 0: not known.
 func (r *Recording) length() int64 {
 	from, to := r.kept()
 	from = max(from, r.Session.Open)
@@ -321,7 +321,7 @@ func (r *Recording) printCost(w io.Writer) {
 	case c == nil:
 		return
 	case isCostUnknown(c):
-		fact(w, "recorder", "its cost is not known: it was cut off")
+		fact(w, "recorder", "its cost is not known: it was killed")
 		return
 	}
 	factWords(w, "recorder", []string{

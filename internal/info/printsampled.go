@@ -8,7 +8,7 @@ import (
 	"wprof/internal/cli"
 )
 
-// worstModules is the number of modules in a list.
+// worstModules is the maximum number of modules in a list.
 const worstModules = 5
 
 // printSampled prints how many frames have names, how many stacks look cut, and the worst modules.
@@ -25,8 +25,8 @@ func (r *Recording) printSampled(w io.Writer) {
 	if s.WithStack == 0 {
 		return
 	}
-	fact(w, "named", "%s of %s of the kernel, %s of %s of programs", share(s.Kernel.Named, s.Kernel.Frames),
-		plural(s.Kernel.Frames, "frame"), share(s.User.Named, s.User.Frames), plural(s.User.Frames, "frame"))
+	fact(w, "named", "%s of %s, %s of %s", share(s.Kernel.Named, s.Kernel.Frames),
+		plural(s.Kernel.Frames, "kernel frame"), share(s.User.Named, s.User.Frames), plural(s.User.Frames, "user frame"))
 	var rows [][]string
 	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
 		if m.unnamed() > 0 {
@@ -39,7 +39,7 @@ func (r *Recording) printSampled(w io.Writer) {
 
 func (s *Sampled) printCut(w io.Writer) {
 	if s.UserStacks > 0 {
-		fact(w, "cut short", "%s of %s of programs lack their outer functions", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "stack"))
+		fact(w, "cut stacks", "%s of %s lack their outer functions", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "user stack"))
 	}
 	var rows [][]string
 	for _, m := range s.worstCut() {
@@ -47,11 +47,11 @@ func (s *Sampled) printCut(w io.Writer) {
 	}
 	table(w, rows[:min(worstModules, len(rows))])
 	if s.TooDeep > 0 {
-		fact(w, "too deep", "%s deeper than what is taken", plural(s.TooDeep, "stack"))
+		fact(w, "too deep", "%s deeper than the recorder's limit", plural(s.TooDeep, "stack"))
 	}
 }
 
-// worstCut returns the modules in which stacks seem to be cut.
+// worstCut returns the modules in which cut stacks end, most first.
 func (s *Sampled) worstCut() []*ModuleCount {
 	all := slices.DeleteFunc(slices.Clone(s.Modules), func(m *ModuleCount) bool { return m.CutStacks == 0 })
 	slices.SortStableFunc(all, func(a, b *ModuleCount) int { return cmp.Compare(b.CutStacks, a.CutStacks) })

@@ -24,7 +24,7 @@ func Run(inv *cli.Invocation) error {
 		}
 	}
 	if len(modes) > 1 {
-		return cli.Usagef("--%s cannot be done in one run; give one of them", strings.Join(modes, " and --"))
+		return cli.Usagef("--%s exclude each other; give one of them", strings.Join(modes, " and --"))
 	}
 	if inv.Bool("fail-on-loss") && (inv.Bool("dump") || inv.Bool("undump")) {
 		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check report losses", modes[0])
@@ -77,7 +77,7 @@ func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, err
 }
 
-// writer keeps the number of bytes written and the error, so that it is reported once.
+// writer counts the bytes written and keeps the first error.
 type writer struct {
 	w     io.Writer
 	bytes int64
@@ -112,7 +112,7 @@ func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, nil
 }
 
-// lineCounter records how a text ends: the last line of a cut text may be valid with another meaning.
+// lineCounter records whether a text ends within a line: the last line of a cut text may be valid and mean something else.
 type lineCounter struct {
 	r     io.Reader
 	lines int64
@@ -175,7 +175,7 @@ func summarizeAs(r io.Reader, write func(*Summary) error) (lost bool, err error)
 		return false, err
 	}
 	if len(s.Damage) > 0 {
-		return false, fmt.Errorf("%w: %s; --check says more", textform.ErrDamaged, s.Damage[0])
+		return false, fmt.Errorf("%w: %s; see --check", textform.ErrDamaged, s.Damage[0])
 	}
 	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return len(r.Losses) > 0 }), nil
 }

@@ -25,12 +25,12 @@ type Sampled struct {
 	Threads    ThreadTimes
 	Samples    uint64
 	WithStack  uint64
-	TooDeep    uint64 // stacks deeper than the recorder takes
+	TooDeep    uint64 // stacks deeper than the recorder's limit
 	UserStacks uint64
 	CutStacks  uint64 // of UserStacks, those that are cut or look so; see stacks.MissesRoot and LooksCut
 	Kernel     FrameCount
 	User       FrameCount
-	Modules    []*ModuleCount // worst first
+	Modules    []*ModuleCount // with most unnamed frames first
 }
 
 // FrameCount is a number of frames and how many of them have the name of a function.
@@ -41,13 +41,13 @@ type ModuleCount struct {
 	Path   string // [unknown]: in no known module
 	Kernel bool
 	FrameCount
-	CutStacks uint64 // that look cut and end in it
+	CutStacks uint64 // user stacks that are cut or look so and end in it
 }
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
 
-// readEvents reads a stream's events until a deadline; none if that is the zero time. Errors of the stream only end it: they
-// are reported elsewhere.
+// readEvents reads a stream's events until a deadline; zero: there is none. It ends at an error of the stream, which
+// is reported elsewhere.
 func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 	stream, err := format.NewReader(r)
 	if err != nil {
@@ -60,8 +60,8 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 		if stream.Sections() != l.sections {
 			l.section()
 		}
-		late := n%1024 == 1023 && !deadline.IsZero() && time.Now().After(deadline)
-		if err != nil || late {
+		timedOut := n%1024 == 1023 && !deadline.IsZero() && time.Now().After(deadline)
+		if err != nil || timedOut {
 			return l.done(err == io.EOF)
 		}
 		l.threads.event(v)
@@ -98,7 +98,7 @@ type stackFacts struct {
 	user, kernel FrameCount
 	modules      []moduleFacts
 	deep         bool
-	cut          *ModuleCount // where its user part ends, if that is cut or looks so
+	cut          *ModuleCount // in which its user part ends, if that is cut or looks so; else nil
 }
 
 type moduleFacts struct {
@@ -176,7 +176,7 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
 	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
 		frame := l.stream.Frame(stack.Frames[i])
-		// A frame that was lost to damage was a caller: a frame without a definition, or one that a filter has named (lost).
+		// A frame without a definition was lost to damage, and was a caller; a filter gives such frames the name (lost).
 		lost := frame == nil || len(function(frame)) > 0
 		return stacks.Frame{Function: function(frame), Placed: lost || frame.Module != 0}
 	})
@@ -242,16 +242,16 @@ type finiteReader struct {
 // Finite reports whether the input is known to end.
 func (r finiteReader) Finite() bool { return r.finite }
 
-// tee passes bytes to the sample reader until that stops reading.
+// tee passes bytes to the event reader until that stops reading.
 type tee struct{ *io.PipeWriter }
 
 func (t tee) Write(b []byte) (int, error) {
-	_, _ = t.PipeWriter.Write(b) // the sample reader may have stopped
+	_, _ = t.PipeWriter.Write(b) // the event reader may have stopped
 	return len(b), nil
 }
 
-// readEventsBeside reads the events of a stream while the caller reads the stream from the reader that it returns.
-// wait ends this and returns the result.
+// readEventsBeside reads the events of a stream while the caller reads the stream from the returned reader. wait ends that
+// and returns the statistics.
 func readEventsBeside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
 	finite := format.IsFinite(r)

@@ -69,11 +69,11 @@ end
 	}
 	// User frames: 2 + 3 + 2*2 + 1 + 3 + 2 + 1 = 16, of which frame 3 (1+2+1) and frame 7 (1) have no name.
 	const samples = `samples     9 of 10 samples have a stack
-named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
+named       66.7% of 3 kernel frames, 68.8% of 16 user frames
   4 of 6  not named  /usr/lib/libc.so.6
   1 of 3  not named  [kernel]
   1 of 1  not named  [unknown]
-cut short   62.5% of 8 stacks of programs lack their outer functions
+cut stacks  62.5% of 8 user stacks lack their outer functions
   3  60.0%  /usr/lib/libc.so.6
   2  40.0%  /usr/bin/app
 `

@@ -32,7 +32,7 @@ type Recording struct {
 	Kinds     []*format.KindCount
 	Types     []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
 	Processes []*format.ProcessTime // those with the most time, at most format.MaxProcesses
-	Others    int                   // processes, with less time
+	Others    int                   // number of further processes, with less time
 	Losses    []*format.Loss
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
@@ -94,10 +94,10 @@ func (s *Summary) join(samples []*Sampled) {
 	}
 }
 
-// fromPipe reads all blocks.
+// fromPipe reads all blocks of an input that cannot be searched.
 func fromPipe(r io.Reader) (*Summary, error) {
 	var done epochs
-	var section *format.SectionSummary // that the blocks are in now
+	var section *format.SectionSummary // of the current block
 	var damage []string
 	r, samples := readEventsBeside(r)
 	defer samples()
@@ -150,7 +150,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	return s, nil
 }
 
-// visit takes one block into a section's summary. Of event blocks only the number of events is kept.
+// visit adds one block to a section's summary. Of event blocks it keeps only the number of events.
 func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	switch b.Header.Type {
 	case format.BlockHeaderType:
@@ -166,7 +166,7 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	return err
 }
 
-// add adds an epoch. Where it has no end block, its event blocks at least have the number of events.
+// add adds an epoch. Of one without an end block it adds only the number of events, from its event blocks.
 func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	r.Epochs++
 	r.Close = max(r.Close, session.Close)

@@ -52,7 +52,7 @@ func newThreadReader(stream *format.Reader) *threadReader {
 	return r
 }
 
-// section begins a section, whose times are added to those given.
+// section begins a section. Its times are added to times.
 func (r *threadReader) section(s *format.Session, times *ThreadTimes) {
 	continues := r.session != nil && timeline.ContinuesWindow(s)
 	if r.session != nil && !continues {
@@ -70,7 +70,7 @@ func (r *threadReader) event(e *format.Event) {
 	r.spans.Apply(e)
 }
 
-// close ends the window: where it closed, or, if not all events were read, with the latest one.
+// close ends the window: at its close or, if not all events were read, at the latest one.
 func (r *threadReader) close(all bool) {
 	if r.session == nil {
 		return

@@ -11,8 +11,8 @@ import (
 
 // Waits counts the events that may have a stack, and those that have one.
 type Waits struct {
-	Off   Stacked // times off the CPU that ended
-	Still Stacked // threads that were off the CPU when the window closed
+	Off   Stacked // off-CPU intervals that ended
+	Still Stacked // threads that were off-CPU when the window closed
 	Woken Stacked // wakeups, by the waker
 }
 
@@ -26,8 +26,8 @@ func (s *Stacked) add(has bool) {
 	}
 }
 
-// event counts an event. The off-CPU interval that a switch ends is hidden with next, but the stack of a wakeup is not hidden with
-// the waker.
+// event counts an event. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
+// not hide the stack of the wakeup.
 func (w *Waits) event(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:
@@ -43,10 +43,10 @@ func (w *Waits) event(e *format.Event) {
 	}
 }
 
-// any reports whether there is a stack at all.
+// any reports whether there is a stack.
 func (w *Waits) any() bool { return w.Off.WithStack+w.Still.WithStack+w.Woken.WithStack > 0 }
 
-// printWaits prints how many waits and wakeups have a stack.
+// printWaits prints how many off-CPU intervals and wakeups have a stack.
 func (r *Recording) printWaits(out io.Writer) {
 	if r.Waits == nil {
 		return
@@ -56,8 +56,8 @@ func (r *Recording) printWaits(out io.Writer) {
 		counted     Stacked
 		taken       string
 	}{
-		{"off CPU", "times off the CPU", r.Waits.Off, r.offCPUStacks()},
-		{"still off", "threads off the CPU at the end", r.Waits.Still, ""},
+		{"off CPU", "off-CPU intervals", r.Waits.Off, r.offCPUStacks()},
+		{"still off", "threads off-CPU at the end", r.Waits.Still, ""},
 		{"wakers", "wakeups", r.Waits.Woken, ""},
 	} {
 		if one.counted.WithStack > 0 {
@@ -66,7 +66,7 @@ func (r *Recording) printWaits(out io.Writer) {
 	}
 }
 
-// offCPUStacks describes which times off the CPU have stacks.
+// offCPUStacks describes which off-CPU intervals have stacks.
 func (r *Recording) offCPUStacks() string {
 	for _, kv := range r.Session.GetConfig() {
 		if kv.Key == format.ConfigOffCPUStacks && kv.Value != "" {
