@@ -9,11 +9,11 @@ import (
 const (
 	// maxTables bounds the files that are open at a time.
 	maxTables = 64
-	// maxReasons bounds the remembered modules without names; beyond it they are read again.
+	// maxReasons bounds the modules without names whose reason is kept. When it is reached, all are dropped and read again.
 	maxReasons = 64 << 10
 )
 
-// reasonKey identifies a failure. Another path may lead to the same build-id.
+// reasonKey identifies a module that could not be read. Several paths may have the same build-id.
 type reasonKey struct {
 	table format.ModuleKey
 	path  string
@@ -28,24 +28,24 @@ func tableKey(m *format.Module) format.ModuleKey {
 	return key
 }
 
-// Why returns in a few words why a module has no names. It is empty if it has some, or was not looked up.
+// Why returns why a module has no names. It is empty if the module has names, or was not looked up.
 func (r *Resolver) Why(m *format.Module) string {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
 		if r.kernel != nil && r.kernel.Table(string(m.Path)) == nil {
 			return errNoSymbols.Error()
 		}
-		return r.noNames
+		return r.noKernel
 	}
 	return r.reasons[reasonKey{tableKey(m), string(m.Path)}]
 }
 
-// load returns a module's table, and reads it if necessary. It is nil if there are no names.
+// load returns a module's table, which it reads if necessary; nil: there are no names.
 func (r *Resolver) load(m *format.Module) *loaded {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
 		if string(m.Path) == bpfPrograms {
-			return nil // other programs may be at its address by now
+			return nil // other programs may be at these addresses by now
 		}
 		return r.kernelPart(m)
 	}
@@ -75,12 +75,13 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	return l
 }
 
-// isStripped reports whether a file has only its exported symbols.
+// isStripped reports whether neither the file nor its debug file has a symbol table.
 func (l *loaded) isStripped() bool {
 	return l.file != nil && !l.file.hasSymbols() && (l.file.debug == nil || !l.file.debug.hasSymbols())
 }
 
-// replaceStripped reads another file of a build-id, if the one that was read is stripped and the other may not be.
+// replaceStripped reads another file of the same build-id in place of a stripped one. It keeps the first if the other is
+// stripped too.
 func (r *Resolver) replaceStripped(e *list.Element, m *format.Module) *loaded {
 	had := e.Value.(*loaded)
 	tried := reasonKey{had.key, string(m.Path)}
@@ -106,7 +107,7 @@ func (r *Resolver) replaceStripped(e *list.Element, m *format.Module) *loaded {
 	return l
 }
 
-// keep adds a table in front and drops the oldest ones that are over the budget.
+// keep adds a table and drops the least recently used ones that exceed the budget.
 func (r *Resolver) keep(l *loaded) {
 	r.tables[l.key] = r.recent.PushFront(l)
 	r.bytes += l.table.Bytes()

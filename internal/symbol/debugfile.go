@@ -16,7 +16,7 @@ const maxDebugLinkBytes = 4096 + 8
 // systemDebug is where distributions put debug files (GDB manual, Debugging Information in Separate Files).
 const systemDebug = "/usr/lib/debug"
 
-// debugLink is the name of the separate debug file and the CRC-32 of its content.
+// debugLink returns the name of the separate debug file and the CRC-32 of its content.
 func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	b, ok := f.section(".gnu_debuglink", maxDebugLinkBytes)
 	if !ok {
@@ -33,8 +33,8 @@ func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	return name, f.elf.ByteOrder.Uint32(b[(end+4)&^3:]), true
 }
 
-// debugFiles returns the paths where the debug file of a file may be, most reliable first. Those by debuglink need the path
-// of the file itself; beside: its own directory may be searched.
+// debugFiles returns the paths where the debug file of a file may be, most reliable first. The paths by .gnu_debuglink
+// depend on the path of the file itself. beside: its own directory may be searched.
 func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string {
 	var list []string
 	for _, dir := range dirs {
@@ -66,8 +66,8 @@ func byBuildID(dir string, id []byte) []string {
 	return []string{own + ".debug", own}
 }
 
-// useDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, where one of the
-// two has none, by the sum in .gnu_debuglink. The debug file must stay open as long as this one.
+// useDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, if one of the
+// two has none, by the checksum in .gnu_debuglink. The debug file must stay open as long as this one.
 func (f *File) useDebug(debug *File) error {
 	if !debug.hasSymbols() {
 		return errNoSymbols
@@ -85,7 +85,7 @@ func (f *File) useDebug(debug *File) error {
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.Copy(sum, io.NewSectionReader(debug.r, 0, int64(debug.size))); err != nil {
-		return fmt.Errorf("sum a debug file: %w", err)
+		return fmt.Errorf("read a debug file: %w", err)
 	}
 	if sum.Sum32() != want {
 		return errors.New("its checksum differs")

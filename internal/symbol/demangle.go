@@ -6,7 +6,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Form is the form of C++ and Rust names.
+// Form is how C++ and Rust names are written.
 type Form int
 
 const (
@@ -26,7 +26,7 @@ const (
 	maxDemangledPower = 16
 )
 
-// Demangle writes the name of a function of C++ or Rust in a form. Other names stay as they are.
+// Demangle returns the name of a C++ or Rust function in a form, and other names unchanged.
 func Demangle(name string, form Form) (demangled string) {
 	if form == RawForm || !isMangled(name) || len(name) > maxMangledBytes {
 		return name
@@ -47,7 +47,7 @@ func Demangle(name string, form Form) (demangled string) {
 	return s
 }
 
-// isMangled skips the attempt for names of C and Go.
+// isMangled reports whether a name may be mangled. Most names of C and Go are not.
 func isMangled(name string) bool {
 	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") || strings.HasPrefix(name, "__Z") ||
 		strings.HasPrefix(name, "___Z")

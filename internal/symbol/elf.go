@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	errNoELF   = errors.New("it is no ELF file")
+	errNotELF  = errors.New("it is not an ELF file")
 	errBuildID = errors.New("its build-id differs")
 )
 
@@ -26,7 +26,7 @@ type File struct {
 	size    uint64
 	elf     *elf.File
 	buildID []byte
-	debug   *File // where the symbols are, if not here
+	debug   *File // separate debug file with the symbols; nil: there is none
 }
 
 // Open reads the headers of an ELF file. The file is read through r as long as the File or its table is used.
@@ -41,11 +41,11 @@ func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 	return f, nil
 }
 
-// OpenELF reads the headers of an ELF file with the standard library's reader, if that takes bounded memory.
+// OpenELF reads the headers of an ELF file with the standard library's reader, after checking that this takes bounded memory.
 func OpenELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
 	defer RecoverTo(&err, "read an ELF file")
 	if size < 0 {
-		return nil, errNoELF
+		return nil, errNotELF
 	}
 	if err := checkHeaders(r, uint64(size)); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func RecoverTo(err *error, doing string) {
 func checkHeaders(r io.ReaderAt, size uint64) error {
 	var head [64]byte
 	if n, _ := r.ReadAt(head[:], 0); n < 52 || !bytes.HasPrefix(head[:], []byte(elf.ELFMAG)) {
-		return errNoELF
+		return errNotELF
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	if elf.Data(head[elf.EI_DATA]) == elf.ELFDATA2MSB {
@@ -109,7 +109,7 @@ func checkHeaders(r io.ReaderAt, size uint64) error {
 // BuildID returns the contents of .note.gnu.build-id, nil if there is none.
 func (f *File) BuildID() []byte { return f.buildID }
 
-// Address is the virtual address of a place in the file that is mapped executable.
+// Address returns the virtual address of an offset in the file. It fails if the offset is not mapped executable.
 func (f *File) Address(offset uint64) (uint64, bool) {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && offset >= p.Off && offset-p.Off < p.Filesz {
@@ -119,7 +119,7 @@ func (f *File) Address(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// mapsCode reports whether the file has the location of its code. Files made by objcopy --only-keep-debug do not.
+// mapsCode reports whether the file has an executable segment with contents. Files made by objcopy --only-keep-debug have none.
 func (f *File) mapsCode() bool {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > 0 {
@@ -138,7 +138,7 @@ func (f *File) section(name string, limit uint64) ([]byte, bool) {
 	return f.bytes(s.Offset, s.FileSize)
 }
 
-// holds reports whether the contents of a section are in the file, and not compressed.
+// holds reports whether the contents of a section are in the file and not compressed.
 func (f *File) holds(s *elf.Section) bool {
 	return s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL && s.Flags&elf.SHF_COMPRESSED == 0 &&
 		s.Offset <= f.size && s.FileSize <= f.size-s.Offset

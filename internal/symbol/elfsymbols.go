@@ -15,16 +15,16 @@ import (
 // errNoSymbols is the error of a file without function names.
 var errNoSymbols = errors.New("no symbols")
 
-// maxSymbolEntries bounds the entries of a symbol table, functions or not: a file with a hole may have any number, of
-// which each takes 10 ns.
+// maxSymbolEntries bounds the entries of a symbol table, functions or not: a sparse file may have any number, and each
+// takes 10 ns.
 const maxSymbolEntries = 32 << 20
 
-// functions collects the functions of a file, with the places of their names.
+// functions collects the functions of a file, with the positions of their names.
 type functions struct {
 	list  []span
 	names names
 	code  []codeSection
-	first bool // one function is enough
+	first bool // stop after the first function
 }
 
 // codeSection is a section with code.
@@ -100,7 +100,7 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 	return nil
 }
 
-// codeSections are the sections with code. Only symbols inside them count.
+// codeSections returns the sections with code.
 func (f *File) codeSections() []codeSection {
 	var list []codeSection
 	for _, s := range f.elf.Sections {
@@ -145,7 +145,7 @@ func (f *File) isCode(s *rawSymbol) bool {
 	return s.value >= section.Addr && s.value-section.Addr < section.Size
 }
 
-// isMapping finds the labels that separate code from data on Arm and RISC-V ("$x", "$d.1").
+// isMapping reports whether a symbol is one of the labels that separate code from data on Arm and RISC-V ("$x", "$d.1").
 func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
 	switch f.elf.Machine {
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
@@ -170,16 +170,16 @@ func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 	}
 }
 
-// table sorts the functions.
+// table makes a table of the functions.
 func (l *functions) table() *Table {
 	l.finish()
 	return newTable(l.list, innermost, l.names)
 }
 
-// finish gives the functions without a size their ends: where the next function begins or the section ends, and not
-// beyond a function around them.
+// finish sets the ends of functions without a size: where the next function begins or the section ends, but not
+// beyond the end of a function around them.
 func (l *functions) finish() {
-	slices.SortFunc(l.list, func(a, b span) int { // what has a size first
+	slices.SortFunc(l.list, func(a, b span) int { // of the same start, those with a size first
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
 	slices.SortFunc(l.code, func(a, b codeSection) int { return cmp.Compare(a.start, b.start) })
@@ -205,7 +205,7 @@ func (l *functions) finish() {
 	}
 }
 
-// sectionEnd is the end of the section that holds an address. Sections are sorted.
+// sectionEnd returns the end of the section that holds an address. Sections are sorted.
 func (l *functions) sectionEnd(address uint64) uint64 {
 	i := sort.Search(len(l.code), func(i int) bool { return l.code[i].start > address }) - 1
 	if i < 0 {

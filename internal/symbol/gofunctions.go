@@ -14,7 +14,7 @@ const (
 	go118Magic = 0xfffffff0 // Go 1.18 and 1.19
 	go120Magic = 0xfffffff1 // Go 1.20 and later
 
-	maxGoScanBytes = 256 << 20 // how much read-only data is searched for the table
+	maxGoScanBytes = 256 << 20 // largest section that is searched for the table
 )
 
 // goTable is the table of functions that every Go program has for its own tracebacks, stripped or not: runtime's
@@ -27,7 +27,7 @@ type goTable struct {
 	order   binary.ByteOrder
 	word    uint64 // bytes of a pointer
 	count   uint64
-	text    uint64 // where functions are counted from; 0 since Go 1.26
+	text    uint64 // address that functions are relative to; 0 since Go 1.26
 	names   uint64
 	funcs   uint64
 }
@@ -56,7 +56,7 @@ func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 	})
 }
 
-// each visits the functions in the order of their addresses: start and end counted from the program's text.
+// each visits the functions in the order of their addresses. start and end are relative to runtime.text.
 func (t *goTable) each(visit func(start, end, name uint32)) error {
 	index, bodies := &window{r: t.r, size: t.size}, &window{r: t.r, size: t.size}
 	nameBytes := t.size - t.names
@@ -77,7 +77,7 @@ func (t *goTable) each(visit func(start, end, name uint32)) error {
 	return nil
 }
 
-// goTable finds the table: by its section, else by how it begins.
+// goTable finds the table: by the name of its section, else by its header.
 func (f *File) goTable() *goTable {
 	for _, s := range f.elf.Sections {
 		if f.holds(s) && strings.HasSuffix(s.Name, ".gopclntab") {
@@ -87,7 +87,7 @@ func (f *File) goTable() *goTable {
 		}
 	}
 	if f.elf.Section(".go.buildinfo") == nil {
-		return nil // no Go program: searching a browser would take 0.1 s
+		return nil // not a Go program: searching a browser's sections would take 0.1 s
 	}
 	for _, s := range f.elf.Sections {
 		if f.holds(s) && s.Type == elf.SHT_PROGBITS && s.Flags&elf.SHF_EXECINSTR == 0 && s.Flags&elf.SHF_ALLOC != 0 &&
@@ -118,7 +118,7 @@ func (f *File) scanGoTable(s *elf.Section) *goTable {
 	return nil
 }
 
-// goTableAt reads the header at a place of a section.
+// goTableAt reads the header at an offset in a section; nil: there is none.
 func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
 	size := s.FileSize - at
 	var head [8 + 8*8]byte
@@ -141,7 +141,7 @@ func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
 	return t
 }
 
-// field is one word of the header.
+// field returns one word of the header.
 func (t *goTable) field(head []byte, i uint64) uint64 {
 	b := head[8+i*t.word:]
 	if t.word == 4 {

@@ -14,12 +14,12 @@ const (
 	moduleWordText   = 22
 )
 
-// maxModules bounds the places that are tried as a moduledata.
+// maxModules bounds the addresses that are tried as a moduledata.
 const maxModules = 16
 
 // goText returns the address that a Go program's functions are relative to, runtime.text. Up to Go 1.25 it is in the
-// table's header, unless that needs a relocation; and always in moduledata. Without both it is the start of .text,
-// which is right for programs linked by Go's linker alone.
+// table's header, unless that needs a relocation. It is always in moduledata. If neither can be read, it is taken to be the
+// start of .text, which is right for programs linked by Go's linker alone.
 func (f *File) goText(t *goTable) (uint64, bool) {
 	if t.text != 0 && f.inCode(t.text) {
 		return t.text, true
@@ -97,7 +97,7 @@ func (f *File) relocatedModuleText(t *goTable) (uint64, bool) {
 	return 0, false
 }
 
-// eachRelative visits the relocations that add the program's own address: where, and what they add to.
+// eachRelative visits the relocations that write value plus the load address to at.
 func (f *File) eachRelative(visit func(at, value uint64)) {
 	relative := uint64(elf.R_X86_64_RELATIVE)
 	if f.elf.Machine == elf.EM_AARCH64 {

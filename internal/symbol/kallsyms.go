@@ -11,15 +11,15 @@ type kernelList struct {
 	last  *kernelGather // of the previous line: lines of one module are consecutive
 	count int
 	bytes int
-	shown bool // an address is not zero
+	shown bool // some address is not zero: they are not hidden
 }
 
 // kernelGather collects the functions of one part of the kernel.
 type kernelGather struct {
-	name              string
-	list              []span // ends are not known yet; rank: place in the list
-	text              []byte
-	start, code, etop uint64 // _stext, _text, _etext
+	name               string
+	list               []span // ends are not known yet; rank is the index in the list
+	names              []byte
+	stext, text, etext uint64
 }
 
 func (l *kernelList) line(line []byte) error {
@@ -44,12 +44,12 @@ func (l *kernelList) line(line []byte) error {
 	return nil
 }
 
-// isText reports whether a symbol's type (nm(1)) is that of code, or of a weak symbol, which mostly is.
+// isText reports whether a symbol's type (nm(1)) is that of code, or of a weak symbol: most of these are code.
 func isText(kind byte) bool { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W' }
 
 // part returns the part of the kernel that a line belongs to; nil for a new module when there are too many.
 func (l *kernelList) part(module []byte) *kernelGather {
-	name := kernelModuleOfKernel
+	name := kernelItself
 	if inner := withoutBrackets(module); len(inner) < len(module) {
 		module = inner
 		if l.last != nil && l.last.name == string(module) {
@@ -72,17 +72,17 @@ func (l *kernelList) part(module []byte) *kernelGather {
 func (g *kernelGather) add(address uint64, name []byte) {
 	switch string(name) {
 	case "_text":
-		g.code = address
+		g.text = address
 	case "_stext":
-		g.start = address
+		g.stext = address
 	case "_etext":
-		g.etop = address
+		g.etext = address
 	}
-	g.list = append(g.list, span{start: address, rank: uint32(len(g.list)), name: uint32(len(g.text))})
-	g.text = append(append(g.text, name...), 0)
+	g.list = append(g.list, span{start: address, rank: uint32(len(g.list)), name: uint32(len(g.names))})
+	g.names = append(append(g.names, name...), 0)
 }
 
-// part makes the table. It is nil without a function inside the part's range.
+// part makes the table; nil if no function is inside the part's range.
 func (g *kernelGather) part(name string, known map[string]KernelModule) *kernelPart {
 	slices.SortFunc(g.list, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank))
@@ -107,7 +107,7 @@ func (g *kernelGather) part(name string, known map[string]KernelModule) *kernelP
 	}
 	kept[len(kept)-1].end = module.End - module.Base
 	var n names
-	n.addBytes(g.text)
+	n.addBytes(g.names)
 	return &kernelPart{KernelModule: module, table: newTable(kept, innermost, n)}
 }
 
@@ -116,22 +116,22 @@ func (g *kernelGather) bounds(name string, known map[string]KernelModule) Kernel
 	first, last := g.list[0].start, g.list[len(g.list)-1].start
 	m := KernelModule{Name: name, Base: first, End: (last | (kernelPage - 1)) + 1}
 	if m.End == 0 {
-		m.End-- // the last page of all
+		m.End-- // the last page of the address space
 	}
-	if name != kernelModuleOfKernel {
+	if name != kernelItself {
 		if k, ok := known[name]; ok && k.End > k.Base {
 			return k
 		}
 		return m
 	}
 	switch {
-	case g.code != 0:
-		m.Base = g.code
-	case g.start != 0:
-		m.Base = g.start
+	case g.text != 0:
+		m.Base = g.text
+	case g.stext != 0:
+		m.Base = g.stext
 	}
-	if g.etop > m.Base {
-		m.End = g.etop
+	if g.etext > m.Base {
+		m.End = g.etext
 	}
 	return m
 }

@@ -13,18 +13,18 @@ var errHidden = errors.New("read the kernel's symbols: all addresses are zero, b
 	"from a process without CAP_SYSLOG")
 
 const (
-	maxKernelSymbols     = 2 << 20
-	maxKernelNames       = 48 << 20
-	maxKernelModules     = 64 << 10
-	kernelPage           = 4096 // an unknown end is the end of the page
-	kernelModuleOfKernel = "kernel"
-	bpfPrograms          = "[bpf]"
+	maxKernelSymbols = 2 << 20
+	maxKernelNames   = 48 << 20
+	maxKernelModules = 64 << 10
+	kernelPage       = 4096 // a part whose end is unknown ends with its last symbol's page
+	kernelItself     = "kernel"
+	bpfPrograms      = "[bpf]"
 )
 
 // KernelModule is a part of the kernel's code.
 type KernelModule struct {
-	Name string // without brackets; "kernel" is the kernel itself
-	Base uint64 // of the kernel _text, else _stext; of a module where its code begins
+	Name string // without brackets; kernelItself or a module
+	Base uint64 // kernel: _text, else _stext; module: where its code begins
 	End  uint64
 }
 
@@ -39,7 +39,7 @@ type kernelPart struct {
 	table *Table
 }
 
-// ParseModules reads /proc/modules; with an error, what comes before it.
+// ParseModules reads /proc/modules. With an error it also returns the modules before it.
 func ParseModules(r io.Reader) ([]KernelModule, error) {
 	var list []KernelModule
 	err := eachLine(r, func(line []byte) error {
@@ -60,9 +60,9 @@ func ParseModules(r io.Reader) ([]KernelModule, error) {
 	return list, err
 }
 
-// parseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules; the last
-// function of one that is not on the list ends with its page. Of several names of one address the first is used, as
-// by the kernel in its own messages: it sorts them for that.
+// parseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules, or, if it is
+// not on the list, with the page of its last function. Of several names of one address the first is used: the kernel sorts them so
+// that this is the one of its own messages.
 func parseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
 	list := &kernelList{parts: make(map[string]*kernelGather)}
 	if err := eachLine(r, list.line); err != nil {

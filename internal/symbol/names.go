@@ -9,22 +9,21 @@ import (
 // maxNameBytes is the longest name that is read. The longest in rustc has 1,222 bytes.
 const maxNameBytes = 64 << 10
 
-// names is one or several tables of strings ended by a zero byte, addressed as if they followed one another.
+// names is one or several tables of zero-terminated strings. A position counts through all of them.
 type names struct {
 	parts  []namePart
 	end    uint64
-	memory int64 // bytes of parts that are held for this table alone
+	memory int64 // bytes of the parts that are in memory
 }
 
 type namePart struct {
 	base uint64
 	size uint64
 	r    io.ReaderAt
-	elf  bool // names of symbols, which may have versions
+	elf  bool // names of ELF symbols, which may have versions
 }
 
-// add appends a table of strings, and returns the place at which it begins; false: 32 bits cannot address it. elf: they are
-// names of ELF symbols.
+// add appends a table of strings, and returns the position at which it begins. It fails if 32 bits are too few for that.
 func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool) {
 	if size > math.MaxUint32-n.end {
 		return 0, false
@@ -36,16 +35,15 @@ func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool)
 }
 
 // addBytes appends a table of strings that is in memory.
-func (n *names) addBytes(b []byte) bool {
+func (n *names) addBytes(b []byte) {
 	n.memory += int64(len(b))
-	_, ok := n.add(bytes.NewReader(b), uint64(len(b)), false)
-	return ok
+	n.add(bytes.NewReader(b), uint64(len(b)), false)
 }
 
-// read is the string at a place. It fails on one that does not end.
-func (n *names) read(place uint32) (string, bool) {
+// read returns the string at a position. It fails if the string is not terminated.
+func (n *names) read(position uint32) (string, bool) {
 	for _, p := range n.parts {
-		if at := uint64(place) - p.base; uint64(place) >= p.base && at < p.size {
+		if at := uint64(position) - p.base; uint64(position) >= p.base && at < p.size {
 			name, ok := readName(p.r, at, p.size)
 			if p.elf {
 				name = withoutVersion(name)
@@ -56,7 +54,7 @@ func (n *names) read(place uint32) (string, bool) {
 	return "", false
 }
 
-// readName reads the string at a place of a table.
+// readName reads the string at an offset of a table.
 func readName(r io.ReaderAt, at, size uint64) (string, bool) {
 	var short [256]byte // nine of ten names in rustc, all but a few in C; longer ones are read again
 	for buf := short[:]; ; buf = make([]byte, 16*len(buf)) {

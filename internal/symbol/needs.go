@@ -23,9 +23,9 @@ var (
 	errTooLarge  = errors.New("its symbols are too large")
 )
 
-// Needs lists the parts of an ELF file that [Open] and [File.Table] read: they are sufficient to name its functions. They are in
-// order, do not overlap, and have at most limit bytes together; no more is read to find them. For a damaged file it lists
-// the parts with which reading fails in the same way.
+// Needs lists the parts of an ELF file that [Open] and [File.Table] read, so a copy of these parts is enough to name its
+// functions. They are in order, do not overlap, and have at most limit bytes together. To find them it reads at most limit bytes.
+// With the listed parts of a damaged file, reading fails in the same way as with the whole file.
 func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	log := &readLog{r: r, size: size, limit: limit}
 	defer func() {
@@ -39,11 +39,11 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	defer RecoverTo(&err, "read an ELF file")
 	f, openErr := Open(log, size)
 	if openErr != nil {
-		return nil, nil // the copy cannot be opened either
+		return nil, nil // a copy of the parts read so far cannot be opened either
 	}
 	f.debugLink()
 	log.addTable(f, elf.SHT_SYMTAB)
-	if length(log.extents) > limit || f.namesCode(elf.SHT_SYMTAB) {
+	if length(log.extents) > limit || f.hasFunctions(elf.SHT_SYMTAB) {
 		return nil, nil
 	}
 	log.addTable(f, elf.SHT_DYNSYM)
@@ -57,18 +57,18 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	return nil, nil
 }
 
-// namesCode reports whether a symbol table has a function.
-func (f *File) namesCode(t elf.SectionType) bool {
+// hasFunctions reports whether a symbol table has a function.
+func (f *File) hasFunctions(t elf.SectionType) bool {
 	l := &functions{first: true}
 	return f.addSymbols(l, t) == nil && len(l.list) > 0
 }
 
-// readLog notes which parts of a file are read.
+// readLog records which parts of a file are read.
 type readLog struct {
 	r       io.ReaderAt
 	size    int64
-	limit   int64 // of the bytes that are read
-	read    int64
+	limit   int64 // of read
+	read    int64 // bytes
 	extents []Extent
 	err     error // why there is no list
 }
@@ -95,7 +95,7 @@ func (l *readLog) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// addTable adds a symbol table and its names.
+// addTable adds the extents of a symbol table and its names.
 func (l *readLog) addTable(f *File, t elf.SectionType) {
 	table := f.sectionOf(t)
 	if table == nil || int(table.Link) >= len(f.elf.Sections) || !f.holds(f.elf.Sections[table.Link]) {

@@ -8,7 +8,7 @@ const (
 	noteHeader = 12
 )
 
-// BuildIDIn returns the GNU build-id among ELF notes, a part of them; nil: there is none. align is that of their segment or
+// BuildIDIn returns the GNU build-id among ELF notes, as a slice of them; nil: there is none. align is that of their segment or
 // section: names and descriptions are padded to 8 bytes if it is 8, else to 4.
 func BuildIDIn(notes []byte, order binary.ByteOrder, align uint64) []byte {
 	if align != 8 {

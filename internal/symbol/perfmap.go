@@ -11,7 +11,7 @@ import (
 const (
 	maxPerfMapLines = 2 << 20
 	maxPerfMapNames = 128 << 20
-	maxPerfMapBytes = 128 << 20 // a file with a hole may be of any size
+	maxPerfMapBytes = 128 << 20 // a sparse file may be of any size
 )
 
 // errBudget ends the reading of a map whose [mapBudget] is used up.
@@ -22,7 +22,7 @@ var errBudget = errors.New("map files of generated code are too large or too man
 type mapBudget struct {
 	bytes         int64
 	time          time.Duration
-	grown         time.Time
+	refilled      time.Time       // when it was last refilled
 	signalled     <-chan struct{} // see [Options.Signalled]
 	signalledTime time.Duration
 	isSignalled   bool
@@ -32,11 +32,11 @@ type mapBudget struct {
 const (
 	mapsBytes       = 512 << 20
 	mapsTime        = 10 * time.Second
-	mapsBytesGrowth = 8 << 20 // a second
-	mapsTimeGrowth  = 0.1     // a second
+	mapsBytesRefill = 8 << 20 // bytes per second
+	mapsTimeRefill  = 0.1     // seconds per second
 )
 
-// shorten reduces the time at the first call after the signal, for which it returns true.
+// shorten reduces the time at the first call after the signal, and returns true for that call only.
 func (b *mapBudget) shorten() bool {
 	if b.isSignalled {
 		return false
@@ -50,19 +50,19 @@ func (b *mapBudget) shorten() bool {
 	}
 }
 
-func (b *mapBudget) grow() {
+func (b *mapBudget) refill() {
 	if b.shorten(); b.isSignalled {
 		return
 	}
-	seconds := time.Since(b.grown).Seconds()
-	b.grown = time.Now()
-	b.bytes = int64(min(mapsBytes, float64(b.bytes)+seconds*mapsBytesGrowth))
-	b.time = time.Duration(min(float64(mapsTime), float64(b.time)+seconds*mapsTimeGrowth*float64(time.Second)))
+	seconds := time.Since(b.refilled).Seconds()
+	b.refilled = time.Now()
+	b.bytes = int64(min(mapsBytes, float64(b.bytes)+seconds*mapsBytesRefill))
+	b.time = time.Duration(min(float64(mapsTime), float64(b.time)+seconds*mapsTimeRefill*float64(time.Second)))
 }
 
-// read parses a map within the budget. The part before that limit is used.
+// read parses a map within the budget. If the budget runs out, the lines read so far are used.
 func (b *mapBudget) read(in io.Reader) (*Table, error) {
-	b.grow()
+	b.refill()
 	limited := &budgetReader{budget: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
 	before, started := limited.left, time.Now()
 	table, err := parsePerfMap(limited)
@@ -104,7 +104,7 @@ func (r *budgetReader) Read(b []byte) (int, error) {
 }
 
 // parsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
-// a line a function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
+// one line per function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
 // where lines overlap the last one counts. A malformed line, such as the last one of a file that is still being written, is
 // skipped. Beyond two million lines or 128 MiB of names the rest is skipped.
 func parsePerfMap(r io.Reader) (*Table, error) {
@@ -120,7 +120,7 @@ func parsePerfMap(r io.Reader) (*Table, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read a map of compiled code: %w", err)
+		return nil, fmt.Errorf("read a map file of generated code: %w", err)
 	}
 	if len(spans) == 0 {
 		return nil, errNoSymbols

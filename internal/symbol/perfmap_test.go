@@ -70,7 +70,7 @@ func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	// The time is shared too.
-	r.maps = mapBudget{bytes: mapsBytes, grown: time.Now().Add(time.Hour)}
+	r.maps = mapBudget{bytes: mapsBytes, refilled: time.Now().Add(time.Hour)}
 	m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte("late")}
 	if err := r.Names(m, []Address{{Offset: 0x1000}}, out); err != nil || out[0].OK || r.maps.cut != 1 {
 		t.Errorf("after the time for all maps has passed, one is read: %v, %v", out, err)

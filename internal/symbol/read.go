@@ -18,10 +18,10 @@ var (
 	errOther    = errors.New("another file is at its path now, or it may have been changed since")
 	errUnknown  = errors.New("no file is mapped there")
 	errNoSource = errors.New("its symbols were not recorded")
-	errNoPlaces = errors.New("only its debug file is there, which does not say what is where in the file")
+	errNoOffset = errors.New("only its debug file was found, which lacks the file offsets of functions")
 )
 
-// reason returns an error in the few words of Why.
+// reason returns the text of an error for Why.
 func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoFile.Error()
@@ -83,12 +83,12 @@ func (r *Resolver) readPerfMap(m *format.Module) (*loaded, error) {
 	return &loaded{table: table}, nil
 }
 
-// kernelPart is the table of the kernel or of one of its modules.
+// kernelPart returns the table of the kernel or of one of its modules; nil: there are no names.
 func (r *Resolver) kernelPart(m *format.Module) *loaded {
-	if r.kernel == nil && r.noNames == "" {
+	if r.kernel == nil && r.noKernel == "" {
 		k, err := r.readKernel()
 		if err != nil {
-			r.noNames = reason(err)
+			r.noKernel = reason(err)
 			return nil
 		}
 		r.kernel = k
@@ -109,7 +109,7 @@ func (r *Resolver) readKernel() (*Kernel, error) {
 	}
 	var modules []KernelModule
 	if r.options.Modules != nil {
-		// A kernel without modules has no list of them either.
+		// A kernel without support for modules has no list of them.
 		if in, err := r.options.Modules(); err == nil {
 			modules, err = ParseModules(in)
 			in.Close()
@@ -129,12 +129,13 @@ func (r *Resolver) readKernel() (*Kernel, error) {
 // candidate is a place where a module's file may be.
 type candidate struct {
 	open   func() (io.ReaderAt, int64, func(), error)
-	agrees func(*File) error
-	path   string // by which a debug file is searched; empty if it has none
-	beside bool   // the path's own directory may be searched
+	check  func(*File) error // whether it is the right file
+	path   string            // by which its debug file is searched; "": unknown
+	beside bool              // the path's own directory may be searched for it
 }
 
-// readFile tries the candidates in turn. If none is usable, it returns an error other than "no such file" if there is one.
+// readFile tries the candidates in turn. If none is usable, it returns their first error, preferably one other than "no such
+// file".
 func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
 	failed := error(errNoFile)
 	for _, c := range r.candidates(m) {
@@ -164,7 +165,7 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 	}
 	// A module that was recorded without a build-id, because it could not be read then, may still have one.
 	if r.options.Open != nil {
-		list = append(list, candidate{path: name, beside: !r.options.NoPaths, agrees: buildID,
+		list = append(list, candidate{path: name, beside: !r.options.NoPaths, check: buildID,
 			open: func() (io.ReaderAt, int64, func(), error) { return r.options.Open(m) }})
 	}
 	if name == "" {
@@ -177,7 +178,7 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 			}
 			return nil
 		}
-		list = append(list, candidate{path: name, beside: true, agrees: buildID, open: openPath(name, same)})
+		list = append(list, candidate{path: name, beside: true, check: buildID, open: openPath(name, same)})
 	}
 	known := func(f *File) error {
 		if !bytes.Equal(m.BuildId, f.buildID) {
@@ -192,13 +193,13 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 			paths = append(paths, byBuildID(dir, m.BuildId)...)
 		}
 		for _, p := range paths {
-			list = append(list, candidate{path: p, beside: true, agrees: known, open: openPath(p, nil)})
+			list = append(list, candidate{path: p, beside: true, check: known, open: openPath(p, nil)})
 		}
 	}
 	return list
 }
 
-// openPath opens a regular file if check, which may be nil, agrees.
+// openPath opens a regular file, unless check, which may be nil, returns an error.
 func openPath(name string, check func(*os.File) error) func() (io.ReaderAt, int64, func(), error) {
 	return func() (io.ReaderAt, int64, func(), error) {
 		file, size, err := openRegular(name)
@@ -236,11 +237,11 @@ func (r *Resolver) try(c *candidate) (_ *loaded, err error) {
 	if l.file, err = Open(in, size); err != nil {
 		return nil, err
 	}
-	if err = c.agrees(l.file); err != nil {
+	if err = c.check(l.file); err != nil {
 		return nil, err
 	}
 	if !l.file.mapsCode() {
-		return nil, errNoPlaces
+		return nil, errNoOffset
 	}
 	if !l.file.hasSymbols() {
 		r.findDebug(l, c)

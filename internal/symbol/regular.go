@@ -7,8 +7,8 @@ import (
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// errEmpty is also for files of /proc, which look regular: reading one may block for ever (kmsg), or consume data that other
-// processes would have read.
+// errEmpty is also the error for files of /proc, which look regular and have size 0: reading one may block for ever (kmsg) or
+// consume data that other processes would have read.
 var errEmpty = errors.New("it is empty")
 
 // OpenUntrusted opens a regular file that is not empty, in a folder that other users may write to: a link is not followed.
@@ -20,7 +20,7 @@ func OpenUntrusted(name string) (*os.File, error) {
 // openRegular opens a regular file that is not empty.
 func openRegular(name string) (*os.File, int64, error) { return openIfRegular(name, os.Stat) }
 
-// openIfRegular does not even open other files: opening a device or a pipe has side effects.
+// openIfRegular checks before it opens a file: opening a device or a pipe has side effects.
 func openIfRegular(name string, stat func(string) (os.FileInfo, error)) (*os.File, int64, error) {
 	before, err := stat(name)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"wprof/format"
 )
 
-// openFlags prevent that opening blocks if a pipe has replaced the file in between.
+// openFlags keep open from blocking if a pipe has replaced the file since it was checked.
 const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
 
 // getVersion is FS_IOC_GETVERSION of 64-bit machines (include/uapi/linux/fs.h).
 const getVersion = 0x80087601
 
 // sameFile reports whether a file is the one that a module without a build-id was mapped from, and has not changed since.
-// Without a recorded state it returns false. Setting the mtime back changes the ctime. The generation, which distinguishes files
-// that had one inode number after each other, is compared where the file system has it.
+// It is false if inode and size were not recorded. Setting the mtime back changes the ctime. The generation, which distinguishes
+// files that had the same inode number one after the other, is compared if the file system has it.
 func sameFile(file *os.File, m *format.Module) bool {
 	if m.Inode == 0 || m.Size == 0 {
 		return false

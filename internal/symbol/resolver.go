@@ -12,15 +12,15 @@ import (
 // defaultTableBytes bounds the memory of tables that are kept for later lookups.
 const defaultTableBytes = 64 << 20
 
-// Options are the sources of a Resolver. A nil source does not exist.
+// Options are the sources of a Resolver; each may be nil.
 type Options struct {
-	// Open returns a file that was kept open. It is tried first. close is called when the file's table is dropped,
-	// which may be long after its last use; it may be nil.
+	// Open returns a file that was kept open. It is tried first. close, which may be nil, is called when the file's table is
+	// dropped.
 	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
 	// NoPaths excludes the paths of the modules themselves, and /usr/lib/debug.
 	NoPaths bool
 	// DebugDirs are searched for the module's file (DIR/path, DIR/name, DIR/.build-id/ab/cdef.debug and ab/cdef) and for
-	// debug files. A debug file that objcopy made cannot replace the file itself: it does not have the offsets of its code.
+	// debug files. A debug file that objcopy made cannot replace the file itself: it lacks the file offsets of the code.
 	DebugDirs []string
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
@@ -32,8 +32,8 @@ type Options struct {
 	Form Form
 	// TableBytes is defaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
-	// Signalled is closed when a signal ends the program: its user waits, and any user can have map files of generated code
-	// that take long to read. They get SignalledTime in all from then on.
+	// Signalled is closed when a signal ends the program. From then on, reading map files of generated code takes at most
+	// SignalledTime in all: any user can have map files that take long to read, and whoever sent the signal is waiting.
 	Signalled     <-chan struct{}
 	SignalledTime time.Duration // 0: a second
 }
@@ -48,7 +48,7 @@ type Address struct {
 type Name struct {
 	Function string
 	Offset   uint64 // of the address from the function's start
-	OK       bool   // there is such a function
+	OK       bool   // the function was found
 }
 
 // Resolver names addresses, module by module. It reads each file once and keeps tables within a budget. It is not safe
@@ -59,18 +59,18 @@ type Resolver struct {
 	recent   list.List                          // the most recently used table in front
 	bytes    int64
 	reasons  map[reasonKey]string
-	stripped map[reasonKey]bool // files that added nothing to the table of their build-id
+	stripped map[reasonKey]bool // files that were tried for a stripped file of their build-id, and are stripped too
 	kernel   *Kernel
-	noNames  string // why there is no kernel
+	noKernel string // why kernel is nil; "": it was not needed yet
 	maps     mapBudget
 }
 
 // loaded holds the symbols of one module.
 type loaded struct {
 	key   format.ModuleKey
-	path  string // of the module that it was read for
+	path  string // of the module for which it was read
 	table *Table
-	file  *File // that the offsets are of; nil where offsets are the table's addresses
+	file  *File // converts offsets to the table's addresses; nil: they are the same
 	close []func()
 }
 
@@ -83,10 +83,10 @@ func NewResolver(o Options) *Resolver {
 		o.SignalledTime = time.Second
 	}
 	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]string), stripped: make(map[reasonKey]bool),
-		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
+		maps: mapBudget{bytes: mapsBytes, time: mapsTime, refilled: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 
-// MapsCut returns a warning about map files of generated code that were not read to the end; "": all were.
+// MapsCut returns a warning about map files of generated code that were not read to the end; "" if all were.
 func (r *Resolver) MapsCut() string {
 	if r.maps.cut == 0 {
 		return ""
@@ -107,10 +107,10 @@ func (r *Resolver) Close() {
 }
 
 // Names names addresses of one module: out[i] is the function that holds at[i]. Where no name is known, out[i].OK is
-// false, and Why returns the reason if it is the module's. It is an error only to give less room than addresses.
+// false, and Why returns the reason if that is the same for the whole module. The only error is an out shorter than at.
 func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
 	if len(out) < len(at) {
-		return fmt.Errorf("name %d addresses: there is room for %d names", len(at), len(out))
+		return fmt.Errorf("name %d addresses: there is room for only %d names", len(at), len(out))
 	}
 	clear(out[:len(at)])
 	l := r.load(m)
@@ -121,14 +121,14 @@ func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
 	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
 		form = RawForm
 	}
-	written := make(map[uint32]string) // by their place: many addresses share a function
+	demangled := make(map[uint32]string) // by position in names: many addresses share a function
 	for i, a := range at {
-		out[i] = l.name(a, form, written)
+		out[i] = l.name(a, form, demangled)
 	}
 	return nil
 }
 
-func (l *loaded) name(a Address, form Form, written map[uint32]string) Name {
+func (l *loaded) name(a Address, form Form, demangled map[uint32]string) Name {
 	offset, back := a.Offset, uint64(0)
 	if a.Caller {
 		if offset == 0 {
@@ -147,14 +147,14 @@ func (l *loaded) name(a Address, form Form, written map[uint32]string) Name {
 	if !ok {
 		return Name{}
 	}
-	place := l.table.pieces[i].name
-	function, ok := written[place]
+	position := l.table.pieces[i].name
+	function, ok := demangled[position]
 	if !ok {
 		if function, ok = l.table.name(i); !ok {
 			return Name{}
 		}
 		function = Demangle(function, form)
-		written[place] = function
+		demangled[position] = function
 	}
 	start, _ := l.table.span(i)
 	return Name{Function: function, Offset: address + back - start, OK: true}

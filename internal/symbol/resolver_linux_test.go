@@ -69,7 +69,7 @@ func TestFileAtThePathIsUsedOnlyIfItIsTheOne(t *testing.T) {
 		"deleted":               {module(program, func(m *format.Module) { m.Path = []byte("/no/such/file") }), "no such file"},
 		"a pipe":                {module(program, func(m *format.Module) { m.Path = []byte(fifo) }), errNotRegular.Error()},
 		"a device":              {module(program, func(m *format.Module) { m.Path = []byte("/dev/zero") }), errNotRegular.Error()},
-		"a script":              {module(program, func(m *format.Module) { m.Path = []byte(text) }), errNoELF.Error()},
+		"a script":              {module(program, func(m *format.Module) { m.Path = []byte(text) }), errNotELF.Error()},
 		"a path with a zero":    {module(program, func(m *format.Module) { m.Path = []byte(program + "\x00") }), "no such file"},
 		"a relative path":       {module(program, func(m *format.Module) { m.Path = []byte("program") }), "no such file"},
 		"anonymous":             {&format.Module{Kind: uint32(format.ModuleKind_MODULE_ANON), Path: []byte("//anon")}, errUnknown.Error()},
@@ -124,7 +124,7 @@ func TestDebugFileAloneIsReportedAsInsufficient(t *testing.T) {
 	copyFile(t, debug, byBuildID(o.DebugDirs[0], m.BuildId)[0])
 	m.Path = []byte("/gone")
 	r := newResolver(t, o)
-	if got := nameOne(t, r, m, hotIn(t, program)); got.OK || r.Why(m) != errNoPlaces.Error() {
+	if got := nameOne(t, r, m, hotIn(t, program)); got.OK || r.Why(m) != errNoOffset.Error() {
 		t.Errorf("got %+v, %q", got, r.Why(m))
 	}
 }

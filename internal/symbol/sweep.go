@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// span is one function before it is sorted into a table.
+// span is the address range of one function before it is added to a table.
 type span struct {
 	start, end uint64
-	rank       uint32 // of a symbol hasSize and its number in the file, of a line of a map its number
-	name       uint32
+	rank       uint32 // symbol: hasSize and its number in the file; line of a perf map: its number
+	name       uint32 // position in names
 }
 
-// hasSize is the highest bit of a symbol's rank. The lower bits are its number.
+// hasSize is the highest bit of the rank of a symbol with a size. The lower bits are its number.
 const hasSize = 1 << 31
 
-// nearer reports whether a is preferred to b for an address in both.
-type nearer func(a, b *span) bool
+// precedence reports whether a is preferred to b for an address in both.
+type precedence func(a, b *span) bool
 
-// innermost prefers the function that begins last, as functions of a file nest. Of several at one address, as in llvm-symbolizer, one
-// with a size is preferred to one without, then the largest, then the last in the file.
+// innermost prefers the function that begins last, as functions of a file nest. Of several with the same start,
+// as in llvm-symbolizer, one with a size is preferred to one without, then the largest, then the last in the file.
 func innermost(a, b *span) bool {
 	if a.start != b.start {
 		return a.start > b.start
@@ -38,9 +38,9 @@ func innermost(a, b *span) bool {
 // latest prefers the last line of a map, because a line replaces those before it.
 func latest(a, b *span) bool { return a.rank > b.rank }
 
-// newTable sorts functions into a table. Each address goes to the nearest of the functions that hold it. The spans are
-// reordered.
-func newTable(spans []span, wins nearer, n names) *Table {
+// newTable makes a table of functions. Each address belongs to the preferred one of the functions that hold it. It reorders the
+// spans.
+func newTable(spans []span, wins precedence, n names) *Table {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	t := &Table{names: n}
 	t.starts = make([]uint64, 0, len(spans))
@@ -71,7 +71,7 @@ func (t *Table) close(open *openSpans, until uint64) {
 	}
 }
 
-// begin adds a piece of the nearest open span, unless the last piece is of the same span.
+// begin adds a piece of the preferred open span, unless the last piece is of the same span.
 func (t *Table) begin(open *openSpans, at uint64) {
 	if len(open.spans) == 0 {
 		return
@@ -93,10 +93,10 @@ func (t *Table) begin(open *openSpans, at uint64) {
 	t.pieces = append(t.pieces, next)
 }
 
-// openSpans is a heap with the nearest span on top. Ended spans are removed only when they reach the top.
+// openSpans is a heap with the preferred span on top. Ended spans are removed only when they reach the top.
 type openSpans struct {
 	spans []*span
-	wins  nearer
+	wins  precedence
 }
 
 func (o *openSpans) Len() int           { return len(o.spans) }

@@ -27,8 +27,8 @@ func (f *File) Table() (_ *Table, err error) {
 	return nil, err
 }
 
-// gather adds the functions of one source, all of them or none: where some are missing, one without a size would seem to
-// be too long.
+// gather adds all functions of one source, or on an error none: if some were missing, a function without a size before them would
+// seem longer than it is.
 func (l *functions) gather(add func(*functions, elf.SectionType) error, t elf.SectionType) error {
 	before := len(l.list)
 	err := add(l, t)

@@ -13,8 +13,8 @@ type Symbol struct {
 	Size  uint64 // bytes; of a function without a size, the distance to its assumed end
 }
 
-// Table is the functions of one file, sorted by address: 20 bytes each, names apart. Names stay in the file that they
-// come from and are read when they are needed, so the file must stay open as long as the table is used.
+// Table is the functions of one file, sorted by address: 20 bytes each without names. Names are read from the file when they are
+// needed, so it must stay open as long as the table is used.
 type Table struct {
 	starts []uint64
 	pieces []piece
@@ -26,13 +26,13 @@ type Table struct {
 type piece struct {
 	size uint32 // of the whole function
 	into uint32 // from the function's start to the piece's
-	name uint32 // place in names
+	name uint32 // position in names
 }
 
-// Len is the number of pieces: functions, and what nested functions leave of others.
+// Len returns the number of pieces.
 func (t *Table) Len() int { return len(t.starts) }
 
-// Bytes is the memory that the table takes.
+// Bytes returns the memory that the table takes.
 func (t *Table) Bytes() int64 { return int64(len(t.starts))*20 + t.names.memory }
 
 // Lookup returns the function that contains an address. It fails if there is none, and if its name cannot be read.
@@ -59,7 +59,7 @@ func (t *Table) find(address uint64) (int, bool) {
 	return i, address-start < size
 }
 
-// span is the range of the function that a piece is part of.
+// span returns the range of the function that a piece is part of.
 func (t *Table) span(i int) (start, size uint64) {
 	return t.starts[i] - uint64(t.pieces[i].into), uint64(t.pieces[i].size)
 }

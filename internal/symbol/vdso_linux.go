@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// maxVDSOBytes bounds the image; it has two pages, four on some machines.
+// maxVDSOBytes bounds the image. It has two pages, on some machines four.
 const maxVDSOBytes = 1 << 20
 
-// ReadVDSO returns the image of the vDSO that the kernel maps into every process, read from this one.
+// ReadVDSO returns the image of the vDSO, which is the same in every process, from the memory of this one.
 func ReadVDSO() ([]byte, error) {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

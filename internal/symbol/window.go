@@ -2,7 +2,7 @@ package symbol
 
 import "io"
 
-// window reads small pieces of a file that lie near one another.
+// window is a buffer for reading small parts of a file that lie near one another.
 type window struct {
 	r    io.ReaderAt
 	size uint64
@@ -12,7 +12,7 @@ type window struct {
 
 const windowBytes = 64 << 10
 
-// at is n bytes of the file. They are valid until the next call.
+// at returns n bytes of the file, valid until the next call.
 func (w *window) at(from uint64, n int) ([]byte, bool) {
 	if from > w.size || uint64(n) > w.size-from {
 		return nil, false

@@ -12,7 +12,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// maxXZDictionary is the largest dictionary of an xz stream that is accepted: that of xz -9.
+// maxXZDictionary is the largest dictionary that is accepted: that of xz -9.
 const maxXZDictionary = 64 << 20
 
 var errXZ = errors.New("the xz stream is malformed")
@@ -87,7 +87,7 @@ func xzBlockHeader(in *bytes.Reader, size byte) (int, error) {
 	return max(int(dictionary), lzma.MinDictCap), nil
 }
 
-// inflateLZMA2 appends a block. It inflates it twice, because a buffer that grows would take three times the block.
+// inflateLZMA2 appends a block. It inflates it twice, first for its size: a growing buffer would take three times the memory.
 func inflateLZMA2(in *bytes.Reader, out []byte, dictionary, limit int) ([]byte, error) {
 	begin := in.Len()
 	block, err := lzma.Reader2Config{DictCap: dictionary}.NewReader2(in)
@@ -120,7 +120,7 @@ func inflateLZMA2(in *bytes.Reader, out []byte, dictionary, limit int) ([]byte, 
 	return out, nil
 }
 
-// xzSumAgrees checks the two sums that need no library. Others are left unchecked, as the format allows.
+// xzSumAgrees checks CRC-32 and CRC-64. Checksums of other kinds are not checked, as the format allows.
 func xzSumAgrees(check byte, sum, block []byte) bool {
 	switch check {
 	case 1:
