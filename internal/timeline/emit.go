@@ -17,8 +17,8 @@ func (s *Spans) put(t *Thread, to int64) {
 	sp.cursor = to
 }
 
-// gap emits an unknown span of a live thread.
-func (s *Spans) gap(t *Thread, to int64, open bool) {
+// emitUnknown emits an unknown span of a live thread.
+func (s *Spans) emitUnknown(t *Thread, to int64, open bool) {
 	if s.runningOnly {
 		t.spanState.cursor = max(t.spanState.cursor, min(to, s.now))
 		return

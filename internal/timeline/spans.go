@@ -116,7 +116,7 @@ func (s *Spans) closeThread(t *Thread) {
 	st, certain := t.lastKnown()
 	if !certain {
 		s.emitCertain(t)
-		s.gap(t, s.now, true)
+		s.emitUnknown(t, s.now, true)
 		return
 	}
 	if st.Status == Running {

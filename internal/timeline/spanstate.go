@@ -126,7 +126,7 @@ func (s *Spans) ends(t *Thread, at int64) {
 	}
 	if t.spanState.shown {
 		s.emitCertain(t)
-		s.gap(t, at, false)
+		s.emitUnknown(t, at, false)
 	}
 	t.spanState.end()
 }

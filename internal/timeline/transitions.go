@@ -81,7 +81,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 	} else {
 		sp.shown = true
 		s.emitCertain(t)
-		s.gap(t, e.Time, false)
+		s.emitUnknown(t, e.Time, false)
 		sp.compound, sp.chain = 0, 0
 	}
 	sp.becomesKnown(e.Time)
@@ -112,7 +112,7 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	if st.Status == Off {
 		off = s.endOff(t, st, e.Time, false)
 	} else {
-		s.gap(t, e.Time, false)
+		s.emitUnknown(t, e.Time, false)
 	}
 	sp.becomesKnown(e.Time)
 	sp.early = waking{}
@@ -149,7 +149,7 @@ func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st thr
 	if !since.SinceKnown {
 		return s.wokenUnseen(t, v)
 	}
-	s.gap(t, since.Since, false)
+	s.emitUnknown(t, since.Since, false)
 	state, _ := v.NextState()
 	st = threadState{Status: Off, CPU: t.CPU, State: state, Prio: v.NextPrio(), Begin: since}
 	if w := sp.early; w.at >= since.Since && w.at != 0 {
@@ -165,7 +165,7 @@ func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
 	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
 		return threadState{}
 	}
-	s.gap(t, w.at, false)
+	s.emitUnknown(t, w.at, false)
 	t.spanState.waking = w
 	st := threadState{Status: Off, noState: true, CPU: t.CPU, Prio: v.NextPrio(), Begin: Begin{Since: w.at}}
 	st.Woken = w.at
@@ -224,7 +224,7 @@ func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 	sp := t.spanState
 	sp.shown, sp.creating = true, !sp.known
 	s.emitCertain(t)
-	s.gap(t, e.Time, false)
+	s.emitUnknown(t, e.Time, false)
 	stack, _ := e.WakeupNew().Stack()
 	s.woken(t, waker, e, e.Time, stack)
 	sp.waking = sp.early
@@ -248,7 +248,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 		to.cursor = max(to.cursor, e.Time)
 	}
 	s.emitCertain(t)
-	s.gap(t, e.Time, false)
+	s.emitUnknown(t, e.Time, false)
 	to.becomesKnown(e.Time)
 	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
 	to.waking, to.early, to.compound, to.chain = from.waking, from.early, from.compound, from.chain

@@ -27,7 +27,7 @@ func (s *Spans) stateCPU(c *cpu, t *Thread, e *format.Event) {
 	if st.Status != Running || st.CPU != e.CPU || !st.lasts(certain, since) {
 		sp.shown = true
 		s.emitCertain(t)
-		s.gap(t, since.Since, false)
+		s.emitUnknown(t, since.Since, false)
 		sp.off, sp.offState, sp.offStack, sp.prev, sp.compound, sp.chain = OffCPU{}, 0, 0, nil, 0, 0
 		sp.waking, sp.early = waking{}, waking{}
 	}
@@ -50,7 +50,7 @@ func (s *Spans) stateThread(t *Thread, e *format.Event) {
 	if st.Status != Off || !st.lasts(certain, since) {
 		sp.shown, sp.creating = true, !sp.known && e.Flags&format.StateNew != 0
 		s.emitCertain(t)
-		s.gap(t, since.Since, false)
+		s.emitUnknown(t, since.Since, false)
 		sp.waking, sp.stack, sp.compound, sp.chain = waking{}, 0, 0, 0
 		certain = false
 	}
