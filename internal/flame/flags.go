@@ -7,7 +7,7 @@ import (
 	"wprof/internal/cli"
 )
 
-// maxChain is the longest chain of wakers.
+// maxChain is the maximum length of a wakeup chain.
 const maxChain = 16
 
 // TimeFlags choose what is counted.

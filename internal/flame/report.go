@@ -69,7 +69,7 @@ func (r reportPrefix) hasFolder() (bool, error) {
 	return true, nil
 }
 
-// isThreadFile returns a match for the file names that writeThreadFiles uses.
+// isThreadFile returns a function that matches the names of files that writeThreadFiles writes.
 func isThreadFile() func(name string) bool {
 	return regexp.MustCompile(`^thread_[0-9]+_[-a-zA-Z0-9_+.]+(\.svg|\.folded|_analysis\.txt)$`).MatchString
 }
@@ -99,8 +99,8 @@ func countThreads(p *profile.Profile, v *graph.View) (n int) {
 	return n
 }
 
-// writeReportFolder writes the files of each thread if there are several. It first deletes those of an earlier report, whose
-// threads differ.
+// writeReportFolder writes the files of each thread if there are several threads. It first deletes those of an earlier report,
+// which has other threads.
 func (q *request) writeReportFolder(inv *cli.Invocation, p *profile.Profile) error {
 	exists, err := q.report.hasFolder()
 	several := countThreads(p, &q.view) > 1
@@ -120,7 +120,7 @@ func (q *request) writeReportFolder(inv *cli.Invocation, p *profile.Profile) err
 	return q.writeThreads(folder, p)
 }
 
-// summary is the text that --report prints: coverage, and the files. The input is listed too, because the report is kept with
+// summary returns the text that --report prints: coverage, and the files. The input is listed too, because the report is kept with
 // its capture.
 func (q *request) summary(inv *cli.Invocation, p *profile.Profile) string {
 	var b strings.Builder
@@ -132,7 +132,7 @@ func (q *request) summary(inv *cli.Invocation, p *profile.Profile) string {
 	row(q.report.folded(), "the same as folded stacks")
 	row(q.report.analysis(), "figures, and the longest waits")
 	if n := countThreads(p, &q.view); n > 1 {
-		row(q.report.folder()+"/", fmt.Sprintf("the same of each of %d threads", n))
+		row(q.report.folder()+"/", fmt.Sprintf("the same for each of %d threads", n))
 	}
 	for _, path := range inv.Args {
 		if path != "-" {

@@ -22,10 +22,10 @@ type request struct {
 	folder   string       // for the files of each thread; "" for none
 	buckets  time.Duration
 	diff     bool
-	ranged   bool   // the other one has a range of its own
-	other    string // the capture to compare with; "": the same one
+	ranged   bool   // --diff-start or --diff-end was given
+	other    string // the capture to compare with; "": the input itself
 	input    filter.Options
-	base     filter.Options // selection of the other one
+	base     filter.Options // of the capture to compare with
 	filtered bool           // flags of the filter were given
 }
 
@@ -39,10 +39,10 @@ const (
 	formPprof      form = "pprof"
 	formSpeedscope form = "speedscope"
 	formAnalysis   form = "analysis"
-	formReport     form = "report" // the summary of one; not among forms, because it has other outputs beside it
+	formReport     form = "report" // its summary; not in forms, because a report has other outputs too
 )
 
-// forms are all output formats.
+// forms returns all output formats that have a flag of their own name.
 func forms() []form {
 	return []form{formFolded, formSVG, formHTML, formPprof, formSpeedscope, formAnalysis}
 }
@@ -107,7 +107,7 @@ func (q *request) readFrames(inv *cli.Invocation) error {
 }
 
 func (q *request) readOutputs(inv *cli.Invocation) error {
-	unplaced, err := q.readReport(inv)
+	withoutFile, err := q.readReport(inv)
 	if err != nil {
 		return err
 	}
@@ -116,11 +116,11 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			continue
 		}
 		for _, path := range inv.Strings(string(f)) {
-			if path == "" && unplaced != "" {
-				return cli.Usagef("--%s and --%s cannot share an output; write --%s=FILE", unplaced, f, f)
+			if path == "" && withoutFile != "" {
+				return cli.Usagef("--%s and --%s cannot share an output; write --%s=FILE", withoutFile, f, f)
 			}
 			if path == "" {
-				unplaced = f
+				withoutFile = f
 			}
 			q.outputs = append(q.outputs, output{f, path})
 		}
@@ -142,9 +142,9 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		q.folder = inv.String("per-thread")
 	}
 	if len(q.outputs) == 0 && (q.folder == "" || inv.IsSet("output")) {
-		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
+		q.outputs, withoutFile = []output{{form: formFolded}}, formFolded
 	}
-	if unplaced == "" && inv.IsSet("output") {
+	if withoutFile == "" && inv.IsSet("output") {
 		return cli.Usagef("-o %s would stay empty: every output has a file of its own", inv.String("output"))
 	}
 	if q.view.Mode == graph.Events && q.folder != "" {
@@ -156,8 +156,8 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 	return nil
 }
 
-// readReport adds a report to the outputs. Its summary has no file of its own.
-func (q *request) readReport(inv *cli.Invocation) (unplaced form, err error) {
+// readReport adds a report to the outputs. withoutFile is its summary.
+func (q *request) readReport(inv *cli.Invocation) (withoutFile form, err error) {
 	if !inv.IsSet("report") {
 		return "", nil
 	}
@@ -248,7 +248,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	return nil
 }
 
-// setDetail sets what the outputs need the profile to keep apart.
+// setDetail sets what the profile must keep apart for the outputs.
 func (q *request) setDetail() {
 	c := &q.collect
 	c.Threads = q.view.By == graph.ByThread || q.folder != ""
@@ -258,9 +258,9 @@ func (q *request) setDetail() {
 		case formHTML:
 			c.Threads, c.Slot, c.MaxSlots, c.Stretch = true, pageSlotMin, pageSlots, true
 		case formPprof:
-			c.Threads, c.Places, c.CPUs = true, true, true
+			c.Threads, c.Addresses, c.CPUs = true, true, true
 		case formSpeedscope:
-			c.Threads, c.Places, c.Trail = true, true, true
+			c.Threads, c.Addresses, c.Trail = true, true, true
 		case formAnalysis:
 			c.Threads = true
 		}

@@ -13,7 +13,7 @@ import (
 
 // Folder makes files in a folder.
 type Folder interface {
-	// Create begins a file, which is in the folder from its Commit on.
+	// Create begins a file, which appears in the folder with its Commit.
 	Create(name string) (File, error)
 }
 
@@ -27,7 +27,7 @@ type File interface {
 // ThreadFile is a file that is written for each thread.
 type ThreadFile struct {
 	Suffix string // of its name: ".svg"
-	// Write gets a profile that has only one thread, and the view of the whole.
+	// Write writes the file, for a profile that has only this thread.
 	Write func(w io.Writer, p *profile.Profile, v graph.View) error
 }
 

@@ -59,7 +59,7 @@ func Run(inv *cli.Invocation) error {
 
 const restShown = "the output shows all the rest"
 
-// selection is what is read of a capture.
+// selection is the part of a capture that is read.
 type selection struct {
 	filter.Options
 	filtered bool // something may be left out
@@ -80,8 +80,8 @@ func (q *request) baseSelection() selection {
 	return selection{q.base, q.filtered || q.ranged, filter.Messages{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
-// read collects a profile. inputErr is an error of the input up to which the profile is complete; the
-// tool exits with its status.
+// read collects a profile. inputErr is an error of the input: the profile is complete up to there, and the tool exits with the
+// status of that error.
 func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, inputErr, err error) {
 	if of.filtered {
 		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.messages)
@@ -97,14 +97,14 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	defer r.Close()
 	p, err = profile.Collect(r, q.collect)
 	name := in.Name
-	if n := p.About.Folded; n > 0 {
-		inv.Warnf("%s: the %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
+	if n := p.About.Merged; n > 0 {
+		inv.Warnf("%s: the %s ended threads with the least time were merged by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
 	}
 	if n := p.About.Unnamed; n > 0 {
 		inv.Warnf("%s: too many different thread names; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
 	}
 	for _, event := range p.About.NotSeen {
-		others := "it has none at all"
+		others := "it has none"
 		if len(p.About.OtherEvents) > 0 {
 			others = "it has " + strings.Join(p.About.OtherEvents, ", ")
 		}

@@ -48,7 +48,7 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 	return all, nil
 }
 
-// checkOutputs reports whether the files of a request can be created, and leaves none.
+// checkOutputs returns an error if the files of a request cannot be created. It leaves none.
 func (q *request) checkOutputs(inv *cli.Invocation) error {
 	outs, err := q.create(inv)
 	if err != nil {
@@ -139,8 +139,8 @@ func (q *request) draws() bool {
 
 // writeGraph writes a graph to the outputs that are pictures, and a difference as folded stacks to the others.
 func (q *request) writeGraph(inv *cli.Invocation, g *graph.Graph, pic svg.Picture, outs outputs) error {
-	if g.Left > 0 {
-		inv.Warnf("the %s shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), profile.MoreStacks)
+	if g.LeftOut > 0 {
+		inv.Warnf("the %s shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.LeftOut), profile.MoreStacks)
 	}
 	for i, out := range q.outputs {
 		var err error
@@ -187,8 +187,8 @@ func (q *request) picture(p *profile.Profile, v graph.View) svg.Picture {
 	return svg.Picture{Title: title, Subtitle: subtitle, IsEvents: v.Mode == graph.Events, IsCount: p.About.IsCount}
 }
 
-// differencePicture returns the title and layout of the difference to another profile. That it is one comes
-// first in the title, because a long title loses its end.
+// differencePicture returns the title and layout of the difference to another profile. "compared with" comes
+// early in the title, because a long title is cut at its end.
 func (q *request) differencePicture(p, base *profile.Profile, name string) svg.Picture {
 	pic := q.picture(p, q.view)
 	other := filepath.Base(name)

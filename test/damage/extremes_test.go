@@ -434,8 +434,8 @@ func profiles() []converted {
 			return svg.Write(io.Discard, graph.Of(p, view), svg.Picture{Title: title, Subtitle: subtitle})
 		})},
 		{"html", folding(pages, func(p *profile.Profile) error { return html.Write(io.Discard, p, view) })},
-		{"pprof", folding(profile.Options{Threads: true, Places: true, CPUs: true}, func(p *profile.Profile) error { return pprof.Write(io.Discard, p, view) })},
-		{"speedscope", folding(profile.Options{Threads: true, Places: true, Trail: true}, func(p *profile.Profile) error {
+		{"pprof", folding(profile.Options{Threads: true, Addresses: true, CPUs: true}, func(p *profile.Profile) error { return pprof.Write(io.Discard, p, view) })},
+		{"speedscope", folding(profile.Options{Threads: true, Addresses: true, Trail: true}, func(p *profile.Profile) error {
 			var out bytes.Buffer
 			if err := speedscope.Write(&out, p, view); err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 type Builder struct {
 	v     View
 	sides []side
-	room  int // bytes
+	room  int // for the graph, bytes
 	g     *Graph
 	index map[graphKey]int32
 	path  []stepID
@@ -45,12 +45,12 @@ type graphKey struct {
 // Memory that the parts of a graph take while it is made, bytes.
 const (
 	perGraphNode = 128
-	perBaseNode  = 64 // more of one that is compared
+	perBaseNode  = 64 // more for one that is compared
 	perStep      = 160
 )
 
-// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from minGraph to maxGraph:
-// together with a picture that is below 256 MiB.
+// A graph and the profiles that it is made of may take profileAndGraph bytes together, and the graph alone between minGraph and
+// maxGraph: with a picture, that is below 256 MiB.
 const (
 	profileAndGraph = 164 << 20
 	minGraph        = 40 << 20
@@ -120,7 +120,7 @@ func (b *Builder) addCells() {
 			all = append(all, one{&t.Cells[i], s})
 		}
 	})
-	// No stack has more than 256 places. Where not all may fit, the longest times come first.
+	// Recorded stacks have at most 256 frames. Where not all may fit, the longest times come first.
 	if len(all)*300*b.perNode() > b.room {
 		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.Ns, a.Ns) })
 	}
@@ -192,7 +192,7 @@ func (b *Builder) appendStack(s *side, id profile.NodeID) {
 // AddCell adds a cell's time of the first profile.
 func (b *Builder) AddCell(c *profile.Cell) { b.addCell(&b.sides[0], c) }
 
-// AddPath adds a time to the end of a path, of the profile with this index.
+// AddPath adds a time of the profile with this index to the end of a path.
 func (b *Builder) AddPath(index int, path []Step, mark Mark, w Weight) {
 	b.path = b.path[:0]
 	for _, s := range path {
@@ -201,7 +201,7 @@ func (b *Builder) AddPath(index int, path []Step, mark Mark, w Weight) {
 	b.add(&b.sides[index], b.path, 0, mark, w)
 }
 
-// Stack returns a call stack by itself, outermost frame first.
+// Stack returns the steps of a call stack, outermost frame first.
 func (b *Builder) Stack(id profile.NodeID) []*Step {
 	b.path = b.path[:0]
 	b.appendStack(&b.sides[0], id)
@@ -243,7 +243,8 @@ const (
 	UnknownWaker = "[unknown waker]"
 )
 
-// appendWakers appends the stacks of the wakers that ended a time off the CPU, innermost frame first, each with its thread's name above.
+// appendWakers appends the stacks of the wakers that ended an off-CPU interval, innermost frame first, each with its thread's name
+// above.
 func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 	if c.Wake == 0 {
 		b.path = append(b.path, b.note(WakerMark), b.note(NotWoken))
@@ -264,7 +265,7 @@ func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 
 // add puts a weight at the end of a path. Two frames get the mark: the last one of the path, and the last one of the stack in it, at
 // stackEnd-1, so that a thread's blocked time and its wait for a CPU afterwards are in the same frame. A path that does not fit is
-// shown as [more stacks] above its root or, if the root does not fit either, above the root of all.
+// shown as [more stacks] above its root or, if the root does not fit either, above node 0.
 func (b *Builder) add(s *side, path []stepID, stackEnd int, mark Mark, w Weight) {
 	at := int32(0)
 	for i, id := range path {
@@ -275,7 +276,7 @@ func (b *Builder) add(s *side, path []stepID, stackEnd int, mark Mark, w Weight)
 		next, found := b.index[key]
 		if !found {
 			if b.isFull() && b.steps[id].Name != profile.MoreStacks {
-				b.g.Left++
+				b.g.LeftOut++
 				b.add(s, append(path[:min(i, 1):1], b.note(profile.MoreStacks)), 0, mark, w)
 				return
 			}

@@ -31,8 +31,8 @@ func TestGraphStaysWithinItsMemory(t *testing.T) {
 				more++
 			}
 		}
-		if (len(g.Nodes)-roots-2)*b.perNode()+len(b.steps)*perStep > b.room || more == 0 || g.Left == 0 {
-			t.Errorf("%d profiles: %d nodes, %d of them %s, %d times left out", len(profiles), len(g.Nodes), more, profile.MoreStacks, g.Left)
+		if (len(g.Nodes)-roots-2)*b.perNode()+len(b.steps)*perStep > b.room || more == 0 || g.LeftOut == 0 {
+			t.Errorf("%d profiles: %d nodes, %d of them %s, %d times left out", len(profiles), len(g.Nodes), more, profile.MoreStacks, g.LeftOut)
 		}
 	}
 }

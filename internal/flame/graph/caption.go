@@ -78,8 +78,8 @@ func whose(p *profile.Profile, v View) string {
 	return cli.Grouped(uint64(len(processes))) + " processes"
 }
 
-// longest returns the name with the most time; the given one unless another has more. A command that wprof-record started was
-// called wprof-record until its exec.
+// longest returns the name with the most time: the given one unless another has more. A process may have several names: a command
+// that wprof-record started is called wprof-record until its exec.
 func longest(names map[string]int64, name string) string {
 	for other, ns := range names {
 		if ns > names[name] || ns == names[name] && ns > 0 && other < name {
@@ -136,10 +136,10 @@ func howMeasured(p *profile.Profile, v View) []string {
 	return parts
 }
 
-// muchNotSampled is the share of time on the CPU without samples from which on a caption reports it.
+// muchNotSampled is the share of on-CPU time without samples from which on a caption reports it.
 const muchNotSampled = 0.05
 
-// notSampledShare returns the share of a view's time on the CPU that has no sample.
+// notSampledShare returns the share of a view's on-CPU time that has no sample.
 func notSampledShare(p *profile.Profile, v *View) float64 {
 	var all, none int64
 	for t := range v.Threads(p) {
@@ -170,14 +170,14 @@ func missing(p *profile.Profile, v View) []string {
 	default:
 		parts = append(parts, "nothing lost")
 	}
-	if a.Folded > 0 {
-		parts = append(parts, cli.Grouped(uint64(a.Folded))+" ended threads added up by name")
+	if a.Merged > 0 {
+		parts = append(parts, cli.Grouped(uint64(a.Merged))+" ended threads merged by name")
 	}
 	if a.UserStacks > 0 {
 		parts = append(parts, percent(float64(a.CutStacks)/float64(a.UserStacks))+" of user stacks cut")
 	}
 	if a.ShortBlocks > 0 && v.Mode != OnCPU {
-		parts = append(parts, fmt.Sprintf("%s of times off under %s left out", Spell(a.ShortBlocks), Spell(a.MinBlock)))
+		parts = append(parts, fmt.Sprintf("%s in off-CPU intervals under %s left out", Spell(a.ShortBlocks), Spell(a.MinBlock)))
 	}
 	if v.NoIdleWaits && v.Mode != OnCPU && v.Mode != Events {
 		parts = append(parts, "waits for work left out")

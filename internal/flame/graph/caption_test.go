@@ -28,7 +28,7 @@ func TestCaptionNamesThreadsAndLosses(t *testing.T) {
 		{
 			[]*profile.Thread{main, worker}, View{}, "Wall-clock time · nginx-10 · web1",
 			"30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · off-CPU stacks: blocks of 1 ms and more · " +
-				"1 event lost · 3% of user stacks cut · 2.35 s of times off under 1 ms left out",
+				"1 event lost · 3% of user stacks cut · 2.35 s in off-CPU intervals under 1 ms left out",
 		},
 		{
 			[]*profile.Thread{main, worker}, View{Mode: OnCPU, Only: func(t *profile.Thread) bool { return t == worker }, From: 3, To: 5},
@@ -39,7 +39,7 @@ func TestCaptionNamesThreadsAndLosses(t *testing.T) {
 		{
 			[]*profile.Thread{main, other}, View{Mode: Waker, NoIdleWaits: true}, "Off-CPU time by waker · 2 processes · web1",
 			"30 s from 2026-03-04 04:06:07 UTC · off-CPU stacks: blocks of 1 ms and more · 1 event lost · " +
-				"3% of user stacks cut · 2.35 s of times off under 1 ms left out · waits for work left out",
+				"3% of user stacks cut · 2.35 s in off-CPU intervals under 1 ms left out · waits for work left out",
 		},
 	} {
 		p.Threads = c.threads

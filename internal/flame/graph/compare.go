@@ -6,7 +6,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// Compare returns the graph of a profile together with that of another one, to show the difference. scale is
+// Compare returns the graph of a profile with the times of another one, base, beside its own, to show the difference. scale is
 // the length of p's recording divided by that of base.
 func Compare(p, base *profile.Profile, v View, scale float64) *Graph {
 	b := NewBuilder(v, p, base)
@@ -14,6 +14,7 @@ func Compare(p, base *profile.Profile, v View, scale float64) *Graph {
 	return b.Compared(scale)
 }
 
+// Compared returns the graph of two profiles: see [Compare].
 func (b *Builder) Compared(scale float64) *Graph {
 	var own, base Weight
 	for i := range b.g.BaseSelf {

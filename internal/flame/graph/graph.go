@@ -7,20 +7,20 @@ import (
 
 // Graph is a flame graph: call stacks merged from their roots on.
 type Graph struct {
-	Nodes []GraphNode // 0 is the root of all, without a name; a child stands behind its parent
+	Nodes []GraphNode // 0 is the root of the graph, without a name; a child comes after its parent
 	Depth int         // of the deepest node; the children of the root have 1
-	// Self is each node's own time, and Total that of it and all above.
+	// Self is the time of each node alone, and Total that of the node and all above it.
 	Self, Total []Weight
 	// BaseSelf and Base are the same for the profile that it is compared with, scaled to the same recording time;
 	// nil if it is not compared.
 	BaseSelf, Base []Weight
-	// Left counts the times that did not fit into the graph; they are shown as [more stacks].
-	Left uint64
+	// LeftOut is the number of times that did not fit into the graph and are shown as [more stacks].
+	LeftOut uint64
 
 	children []int32
 }
 
-// GraphNode is a frame of a graph, and all the stacks that go through it.
+// GraphNode is a frame of a graph, in which stacks with the same callers are merged.
 type GraphNode struct {
 	*Step
 	Mark          Mark // part of the identity: frames with different marks are not merged
@@ -28,7 +28,7 @@ type GraphNode struct {
 	first, count  int32 // of its children
 }
 
-// Step is a frame by itself.
+// Step is a frame without its callers.
 type Step struct {
 	Name   string
 	Kind   Kind
@@ -42,7 +42,7 @@ const (
 	KindUser   Kind = iota // a function of a program
 	KindKernel             // a function of the kernel
 	KindRoot               // a process, a thread, a CPU
-	KindNote               // a remark on the stack: [not sampled], [disk wait], [idle]
+	KindNote               // not code: [not sampled], [disk wait], [idle]
 	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted]
 	Kinds
 )
@@ -60,14 +60,14 @@ const (
 type Weight struct {
 	On, Off, Unknown int64
 	Count            uint64 // samples on the CPU, off-CPU intervals
-	Waits            uint64 // for a CPU, as part of an off-CPU interval
+	Waits            uint64 // waits for a CPU, each part of an off-CPU interval
 }
 
 // Ns returns the sum of all times.
 func (w Weight) Ns() int64 { return w.On + w.Off + w.Unknown }
 
-// Times returns how often threads did what this weight is of, if that is one class of time. A wait for a CPU after a block counts, though
-// it is no interval of its own.
+// Times returns the number of times that a weight of one class of time is made of. A wait for a CPU after a block counts too,
+// although it is part of the block's interval.
 func (w Weight) Times() uint64 { return max(w.Count, w.Waits) }
 
 func (w *Weight) Add(v Weight) {

@@ -7,15 +7,15 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// Mode is what is shown.
+// Mode is the time that is shown.
 type Mode uint8
 
 const (
 	Wall   Mode = iota // all of it
 	OnCPU              // on a CPU
-	OffCPU             // off the CPU: blocked, and waiting for a CPU
+	OffCPU             // off the CPU: blocked and runnable
 	Waker              // off the CPU, with the wakers
-	Events             // events of some names, see [profile.Options]
+	Events             // instead of time, events, see [profile.Options]
 )
 
 // Root is what root frames stand for.
@@ -119,7 +119,7 @@ func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
 	return ""
 }
 
-// RootName returns the name of the root frame of a thread with this label, which has no ids if threads were not kept apart.
+// RootName returns the name of the root frame of a thread with this label. Labels of merged threads have no ids.
 func RootName(l *profile.Label, by Root) string {
 	switch {
 	case by == ByProcess && l.PID != 0:

@@ -11,10 +11,10 @@ import (
 // ErrSlots is wrapped by the error of a stream that needs more slots than Options allow.
 var ErrSlots = errors.New("the capture is more than")
 
-// fewCells is the number of cells up to which a search is linear: most threads are in few places.
+// fewCells is the number of cells up to which a search is linear: most threads have few.
 const fewCells = 8
 
-// cell returns the cell of a key.
+// cell returns the cell of a key, which it adds if it is new.
 func (c *collector) cell(t *thread, key CellKey) *Cell {
 	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
 		return &t.Cells[n]
@@ -55,7 +55,7 @@ func (t *thread) insert(key CellKey) int32 {
 	return n
 }
 
-// put enters a cell into the index.
+// put adds a cell to the index.
 func (t *thread) put(key CellKey, n int32) {
 	if t.index == nil {
 		t.index = make(map[CellKey]int32, 4*fewCells)
@@ -63,7 +63,7 @@ func (t *thread) put(key CellKey, n int32) {
 	t.index[key] = n
 }
 
-// add adds a time to a cell, ns of CLOCK_MONOTONIC.
+// add adds the time between two times, ns of CLOCK_MONOTONIC, to a cell.
 func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	if !c.o.CPUs {
 		key.CPU = NoCPU
@@ -82,7 +82,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	}
 }
 
-// addSlots divides a time among slots. All its samples count in the first one.
+// addSlots divides the time between two times among slots. All its samples count in the first one.
 func (c *collector) addSlots(cell *Cell, from, to int64, count uint64) {
 	if !c.widen(to) {
 		return
@@ -125,7 +125,7 @@ func (c *Cell) slot(n uint32) *SlotTime {
 // maxSlotTimes bounds the number of SlotTimes to 64 MiB. If there are more, slots become longer.
 const maxSlotTimes = 4 << 20
 
-// widen makes slots longer until a time lies within the maximum number of slots.
+// widen makes slots longer until the maximum number of slots reaches a time.
 func (c *collector) widen(to int64) bool {
 	for (to-1)/c.p.Slot >= int64(c.o.MaxSlots) {
 		if !c.stretch() {
@@ -147,8 +147,8 @@ func (c *collector) stretch() bool {
 	return true
 }
 
-// halveSlots merges each two slots into one, and returns the number of SlotTimes that are left.
-func halveSlots(t *Thread) (parts int) {
+// halveSlots merges slots in pairs, and returns the number of SlotTimes that are left.
+func halveSlots(t *Thread) (left int) {
 	for i := range t.Cells {
 		slots := t.Cells[i].Slots
 		kept := slots[:0]
@@ -165,9 +165,9 @@ func halveSlots(t *Thread) (parts int) {
 			kept = slices.Clone(kept)
 		}
 		t.Cells[i].Slots = kept
-		parts += len(kept)
+		left += len(kept)
 	}
-	return parts
+	return left
 }
 
 // mergeSlots adds up two cells' slots.

@@ -7,10 +7,10 @@ type Class uint8
 
 const (
 	ClassUnknown   Class = iota // events were lost, or a filter hides them
-	ClassNew                    // it was being created: from its start to the wakeup after which it can run
+	ClassNew                    // it was being created: from its start to the wakeup that made it runnable
 	ClassOnCPU                  // it ran
 	ClassRunnable               // it was woken, and waited for a CPU
-	ClassPreempted              // it lost its CPU while it could run, and waited for a CPU
+	ClassPreempted              // it lost its CPU without wanting to wait, and waited for a CPU
 	ClassBlocked                // it waited for something else
 	ClassIdle                   // it waited for work: see idleShare
 	ClassEvent                  // not a time of the thread but a span or instant, see [Options].Events
@@ -24,18 +24,18 @@ func (c Class) OnCPU() bool { return c == ClassOnCPU }
 // OffCPU reports whether it is known that the thread did not run.
 func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown && c != ClassEvent }
 
-// Delay reports whether the thread could run and did not: scheduling delay.
+// Delay reports whether the thread was runnable: scheduling delay.
 func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
 
-// notes are the frames in brackets that stand for classes.
+// notes are the frames that show classes, in brackets.
 var notes = [classes]string{
 	ClassUnknown: "[unknown]", ClassNew: "[new]", ClassRunnable: "[runnable]", ClassPreempted: "[preempted]", ClassIdle: "[idle]",
 }
 
-// Note returns the frame that stands for a class, in brackets; "" for time on the CPU and for blocked time.
+// Note returns the frame that shows a class, in brackets; "" for on-CPU and blocked time, and for events.
 func (c Class) Note() string { return notes[c] }
 
-// StateNote returns the frame for the state in which a thread was blocked.
+// StateNote returns the frame that shows the state in which a thread was blocked.
 func StateNote(s format.State) string { return "[" + Reason(ClassBlocked, s) + "]" }
 
 // Notes returns the notes of all classes and states.

@@ -12,7 +12,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Collect reads a stream to its end and folds the time of its threads. With an error of the stream it also returns the
+// Collect reads a stream to its end and adds up the time of its threads. With an error of the stream it also returns the
 // profile of everything before.
 func Collect(r *format.Reader, o Options) (*Profile, error) {
 	c := newCollector(r, o)
@@ -24,7 +24,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
 	p.About.Spread = o.Spread
 	c := &collector{
-		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
+		r: r, o: o, p: p, interner: newInterner(r, p, o.Addresses), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
 	if len(o.Events) > 0 {
@@ -48,37 +48,37 @@ func (c *collector) collect() error {
 	return err
 }
 
-// collector is the [timeline.Visitor] that folds.
+// collector is the [timeline.Visitor] that builds a profile.
 type collector struct {
-	r       *format.Reader
-	o       Options
-	p       *Profile
-	places  *places
-	spans   *timeline.Spans
-	trails  *trails
-	counter *eventCounter // nil: threads' time is counted
-	failed  error
+	r        *format.Reader
+	o        Options
+	p        *Profile
+	interner *interner
+	spans    *timeline.Spans
+	trails   *trails
+	counter  *eventCounter // nil: threads' time is counted
+	failed   error
 
 	labels map[Label]LabelID
 	byTask byid.Table[LabelID] // of the current section
 	wakes  map[Wake]WakeID
 
-	threads []*thread // those that are not in the profile yet
-	swept   int       // number of threads after the last sweep
-	kept    []*thread // those of the profile that were kept apart
-	ended   map[LabelID]*thread
+	threads []*thread           // those that are not in the profile yet
+	swept   int                 // number of threads after the last sweep
+	kept    []*thread           // ended ones, each by itself, with Options.Threads
+	ended   map[LabelID]*thread // ended ones, merged by name
 
 	cells int // of all threads
-	slots int // parts of their time
+	slots int // SlotTimes of all cells
 
 	bounds        bounds // of what is kept
 	shrinkAt      bounds // above which it is shrunk next
-	foldAt        int    // bytes from which on threads are folded next
-	folded        int64
+	limitAt       int    // bytes at which memory is freed next
+	merged        int64
 	slotTimeLimit int
 	events        uint64
 
-	same  map[NodeID]uint32
+	same  map[NodeID]uint32 // see sameFunctions
 	paths map[string]uint32
 
 	total  int64 // ns of all threads together
@@ -94,10 +94,10 @@ type thread struct {
 	of           *timeline.Thread // nil: all ended threads of one name
 	index        map[CellKey]int32
 	recent       [classes]int32 // index of the latest cell of each class
-	samples      []sampled      // of the time on the CPU that has not ended
-	woken        waking         // that ended its latest time off the CPU, or ends the one that it is in
-	early        waking         // the latest one while it ran, which may end the next one: see timeline
-	shortBlocked int64          // ns of times off that were too short to keep
+	samples      []sampled      // in the current running interval
+	woken        waking         // that ended its latest off-CPU interval, or ends the current one
+	early        waking         // the latest one while it ran, which may end the next off-CPU interval: see timeline
+	shortBlocked int64          // ns blocked in off-CPU intervals shorter than Options.MinBlock
 	offUntil     int64          // where the latest span off the CPU ends
 	idle         []NodeID
 	trail        *threadTrail
@@ -105,7 +105,7 @@ type thread struct {
 
 func (c *collector) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
-	c.places.newSection()
+	c.interner.newSection()
 	c.byTask.Clear()
 	if c.counter != nil {
 		c.counter.newSection()
@@ -155,7 +155,7 @@ func (c *collector) Event(e *format.Event) error {
 		c.shrink()
 	}
 	if c.events++; c.events%256 == 0 {
-		c.fold()
+		c.limitMemory()
 	}
 	return c.failed
 }
@@ -168,7 +168,7 @@ func (c *collector) lost(e *format.Event) {
 	}
 }
 
-// apply follows what threads do.
+// apply applies an event to the threads.
 func (c *collector) apply(e *format.Event) {
 	switch e.Kind {
 	case format.KindSample:
@@ -187,7 +187,7 @@ func (c *collector) apply(e *format.Event) {
 	c.spans.Apply(e)
 }
 
-// about takes what a session reports about the capture.
+// about sets About from a session.
 func (c *collector) about(s *format.Session, at int64, isFirst bool) {
 	a := &c.p.About
 	for _, source := range s.Sources {

@@ -276,7 +276,7 @@ func TestWaitsForWorkAreIdle(t *testing.T) {
 				app-100;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll_[o] 900000
 				app-100;main;do_syscall_64;vfs_read_[o] 100000`},
 		} {
-			compareLines(t, foldedText(t, waitsFor(c.us), profile.Options{Places: places}, c.view), c.want)
+			compareLines(t, foldedText(t, waitsFor(c.us), profile.Options{Addresses: places}, c.view), c.want)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestWaitsForWorkAreFoundByFunctions(t *testing.T) {
 		end close=+1000000
 	`
 	for _, places := range []bool{false, true} {
-		compareLines(t, foldedText(t, text, profile.Options{Places: places}, graph.View{}), `
+		compareLines(t, foldedText(t, text, profile.Options{Addresses: places}, graph.View{}), `
 			app-100;[no stack]_[o] 80000
 			app-100;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 920000`)
 	}
@@ -572,7 +572,7 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 		for _, ns := range want {
 			all += ns
 		}
-		for _, kept := range []profile.Options{{Threads: true, Trail: true}, {Threads: true, Places: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
+		for _, kept := range []profile.Options{{Threads: true, Trail: true}, {Threads: true, Addresses: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
 			within := profile.UsualBounds()
 			within.Unswept = int(seed%2)*1024 + 1 // threads that have ended leave at once, or at the end
 			p := collectedWithin(t, stream, kept, within)
@@ -599,7 +599,7 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 func TestTooManyStacksDropThoseWithLeastTime(t *testing.T) {
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
-		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}, {Spread: true}} {
+		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Trail: true}, {Spread: true}} {
 			whole := graph.Of(collected(t, stream, kept), graph.View{By: graph.ByNone})
 			p := collectedWithin(t, stream, kept, profile.Bounds{Nodes: 200, Bytes: 40_000, Cells: 150, Unswept: 1})
 			for _, thread := range p.Threads {
@@ -616,13 +616,13 @@ func TestTooManyStacksDropThoseWithLeastTime(t *testing.T) {
 	}
 }
 
-// Where so many threads have ended that they take too much memory, those with the least time are added up by name. No time is
+// Where so many threads have ended that they take too much memory, those with the least time are merged by name. No time is
 // lost, and those that have more keep their ids.
 func TestTooManyThreadsAreAddedUpByName(t *testing.T) {
 	var folded int64
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
-		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Threads: true, Trail: true}, {Spread: true}} {
+		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Threads: true, Trail: true}, {Spread: true}} {
 			whole := collected(t, stream, kept)
 			within := profile.UsualBounds()
 			within.Unswept, within.Room = 1, 40_000
@@ -634,14 +634,14 @@ func TestTooManyThreadsAreAddedUpByName(t *testing.T) {
 			if got.Total[0] != want.Total[0] {
 				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got.Total[0], want.Total[0])
 			}
-			if whole.About.Folded != 0 {
-				t.Errorf("seed %d, %+v: %d threads are folded where there is room", seed, kept, whole.About.Folded)
+			if whole.About.Merged != 0 {
+				t.Errorf("seed %d, %+v: %d threads are merged where there is room", seed, kept, whole.About.Merged)
 			}
-			folded += p.About.Folded
+			folded += p.About.Merged
 		}
 	}
 	if folded == 0 {
-		t.Error("no threads are folded")
+		t.Error("no threads are merged")
 	}
 }
 
@@ -665,7 +665,7 @@ func addUp(t *testing.T, p *profile.Profile, thread *profile.Thread, kept profil
 	if ns != thread.Lifetime {
 		t.Errorf("thread %d: cells hold %d of %d ns", thread.TID, ns, thread.Lifetime)
 	}
-	if !kept.Trail || kept.Threads && thread.TID == 0 && thread.Start == 0 && p.About.Folded > 0 {
+	if !kept.Trail || kept.Threads && thread.TID == 0 && thread.Start == 0 && p.About.Merged > 0 {
 		return // of several together there is no trail
 	}
 	ns = 0
@@ -726,7 +726,7 @@ func FuzzCollect(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		kept := profile.Options{Threads: which&1 != 0, Places: which&2 != 0, CPUs: which&4 != 0, Wakes: int(which & 3), Trail: which&8 != 0, Idle: which&16 != 0}
+		kept := profile.Options{Threads: which&1 != 0, Addresses: which&2 != 0, CPUs: which&4 != 0, Wakes: int(which & 3), Trail: which&8 != 0, Idle: which&16 != 0}
 		if which&32 != 0 {
 			kept.Slot, kept.MaxSlots, kept.Stretch = 1000, 64, true
 		}

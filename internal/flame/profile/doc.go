@@ -1,6 +1,5 @@
-// Package profile adds up where the time of a capture went: for each thread, how long it was at which place in the code, on a
-// CPU, waiting for one, or blocked.
+// Package profile adds up the time of each thread of a capture by call stack: on a CPU, runnable and blocked.
 //
-// Times are the scheduler's: the times of a thread on and off the CPU lie end to end ([timeline.Spans]), so the times of a thread
-// add up to its lifetime in the window, to the nanosecond. Samples only say where in the code a time on the CPU was spent.
+// Times come from context switches: the on-CPU and off-CPU intervals of a thread lie end to end ([timeline.Spans]), so its times
+// add up to its lifetime in the window, to the nanosecond. Samples only show where in the code on-CPU time was spent.
 package profile

@@ -40,7 +40,7 @@ func (n *eventCounter) newSection() {
 	clear(n.labels)
 }
 
-// event counts an event if its name was chosen.
+// event counts an event if its name is in Options.Events.
 func (n *eventCounter) event(e *format.Event) {
 	switch {
 	case e.Task != 0 && e.Flags&format.FlagSubject == 0 || e.Kind > format.MaxKind:
@@ -72,8 +72,8 @@ func (n *eventCounter) typed(e *format.Event) {
 	}
 }
 
-// nameOf returns the index of a type's name in Options.Events; -1: it was not chosen. The end of a span has the name of its begin.
-// The table holds no definitions, of which a section may have too many to be all decoded.
+// nameOf returns the index of a type's name in Options.Events; -1: it is not there. The end of a span has the name of its begin.
+// The table is by id, so that only definitions of types with events are decoded: a section may have very many.
 func (n *eventCounter) nameOf(id uint32) int {
 	const none = -1
 	if known := n.types.Get(id); known != 0 {
@@ -125,7 +125,7 @@ func (n *eventCounter) add(e *format.Event, stack format.StackID) {
 		from = to
 	}
 	n.hasSpans = n.hasSpans || isSpan
-	n.count(label, e.CPU, n.c.places.stack(stack), from, to)
+	n.count(label, e.CPU, n.c.interner.stack(stack), from, to)
 }
 
 // addSpans counts spans whose begin and end are two events, perhaps of different sections.
@@ -136,7 +136,7 @@ func (n *eventCounter) addSpans(items []tracks.Item) {
 			continue
 		}
 		n.hasSpans = true
-		n.count(n.label(item.Task), item.CPU, n.c.places.drawn(item.Stack), item.From, item.To)
+		n.count(n.label(item.Task), item.CPU, n.c.interner.drawn(item.Stack), item.From, item.To)
 	}
 }
 
@@ -175,7 +175,7 @@ func (n *eventCounter) count(label LabelID, cpu uint32, at resolved, from, to in
 	c.add(t, CellKey{Class: ClassEvent, CPU: cpu, Label: label, Stack: at.node}, from, to, 1)
 }
 
-// finish makes counts the weights, unless there are spans.
+// finish sets each cell's time to its count, unless there are spans.
 func (n *eventCounter) finish() {
 	a := &n.c.p.About
 	for i, name := range n.c.o.Events {

@@ -5,12 +5,12 @@ import (
 )
 
 // idleShare is the share of a thread's blocked time above which time in one stack, in a system call that waits for work,
-// counts as waiting for work and not as being blocked at work.
+// counts as waiting for work, not as blocked.
 const idleShare = 0.9
 
 // idleSyscall returns the system call in which the kernel part of a stack waits for work; "" if there is none.
 // Threads of pools wait for a futex, and so do threads that wait for a lock: the share distinguishes them.
-func idleSyscall(kernel []place) string {
+func idleSyscall(kernel []stackFrame) string {
 	futex := false
 	for i := range kernel {
 		for _, line := range kernel[i].def.GetLines() {
@@ -30,7 +30,7 @@ func idleSyscall(kernel []place) string {
 	return ""
 }
 
-// syscallOf returns the system call whose entry a kernel function is; "" for others. The prefixes are those of the
+// syscallOf returns the system call of a kernel function that is the entry of one; "" for other functions. The prefixes are those of the
 // kernel's arch/*/include/asm/syscall_wrapper.h, the suffixes those of calls that were widened to 64 bits of time.
 func syscallOf(function string) string {
 	name, found := "", false
@@ -76,10 +76,9 @@ func (c *collector) findIdleWaits(t *thread) {
 	}
 }
 
-// sameFunctions returns the same number for all stacks with the same functions: in a profile with Options.Places their
-// nodes may differ.
+// sameFunctions returns a number that all stacks with the same functions have: with Options.Addresses their nodes may differ.
 func (c *collector) sameFunctions(id NodeID) uint32 {
-	if !c.o.Places {
+	if !c.o.Addresses {
 		return uint32(id)
 	}
 	if known, found := c.same[id]; found {
@@ -107,7 +106,7 @@ func (p *Profile) functionsOf(id NodeID) string {
 	return path.String()
 }
 
-// idleTrail is a trail in which waits for work have their class.
+// idleTrail is a trail in which the pieces with stacks in idle have ClassIdle.
 type idleTrail struct {
 	Trail
 	idle []NodeID
@@ -129,8 +128,8 @@ func (t idleTrail) Each(visit func(*Piece) error) error {
 	})
 }
 
-// ShareIdleWaits marks waits for work of one profile in the other as well: a stack with just over idleShare of the blocked time
-// in one and just under it in the other must not look like a difference.
+// ShareIdleWaits gives stacks that are waits for work in one of two profiles that class in both: a stack with just over idleShare
+// of the blocked time in one and just under it in the other must not look like a difference.
 func ShareIdleWaits(a, b *Profile) {
 	idle := make(map[string]bool)
 	for _, p := range []*Profile{a, b} {

@@ -12,26 +12,26 @@ import (
 
 // Frames that stand for missing stacks.
 const (
-	notSampled = "[not sampled]" // a time on the CPU in which no sample was taken
-	noStack    = "[no stack]"    // no stack was taken, or none was found
-	MoreStacks = "[more stacks]" // more different stacks than are kept
+	notSampled = "[not sampled]" // on-CPU time without a sample
+	noStack    = "[no stack]"    // no stack was taken, or it is empty
+	MoreStacks = "[more stacks]" // stacks beyond the limit
 )
 
-// places interns frames and stacks: within a section by id, across sections by content.
-type places struct {
+// interner interns frames and stacks: within a section by id, across sections by content.
+type interner struct {
 	r       *format.Reader
 	p       *Profile
-	exact   bool // Options.Places
+	exact   bool // Options.Addresses
 	frames  map[string]FrameID
 	nodes   map[nodeKey]NodeID
 	names   map[string]string // one copy of each
 	bytes   int               // of names and keys
 	closed  bool              // no new stacks are added
 	key     []byte
-	walk    []place             // reused for each stack
+	walk    []stackFrame        // reused for each stack
 	byFrame byid.Table[FrameID] // of the current section
 	byStack byid.Table[resolved]
-	byWait  byid.Table[resolved] // of times off the CPU
+	byWait  byid.Table[resolved] // of off-CPU intervals
 	byWaker byid.Table[resolved] // of their wakers
 
 	notSampled, noStack, more NodeID
@@ -47,17 +47,17 @@ type resolved struct {
 	node         NodeID
 	known        bool
 	hasUser, cut bool // it has a user part, and that looks cut
-	interrupt    bool // it is an interrupt's
+	interrupt    bool // it is the stack of an interrupt
 }
 
-func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
-	s := &places{r: r, p: p, exact: exact}
+func newInterner(r *format.Reader, p *Profile, exact bool) *interner {
+	s := &interner{r: r, p: p, exact: exact}
 	s.reset()
 	return s
 }
 
 // reset drops everything.
-func (s *places) reset() {
+func (s *interner) reset() {
 	p := s.p
 	s.frames, s.nodes, s.names, s.bytes = make(map[string]FrameID), make(map[nodeKey]NodeID), make(map[string]string), 0
 	s.newSection()
@@ -67,7 +67,7 @@ func (s *places) reset() {
 	s.more = s.child(0, s.note(MoreStacks))
 }
 
-func (s *places) newSection() {
+func (s *interner) newSection() {
 	s.byFrame.Clear()
 	s.byStack.Clear()
 	s.byWait.Clear()
@@ -79,23 +79,23 @@ type purpose uint8
 
 const (
 	ofSample purpose = iota
-	ofWait           // a time off the CPU
-	ofWaker          // what ends one
+	ofWait           // an off-CPU interval
+	ofWaker          // the wakeup that ended one
 )
 
 // stack returns the node of a sample's stack.
-func (s *places) stack(id format.StackID) resolved { return s.lookup(&s.byStack, id, ofSample) }
+func (s *interner) stack(id format.StackID) resolved { return s.lookup(&s.byStack, id, ofSample) }
 
-// wait returns the node of the stack of a time off the CPU, without the scheduler's functions at its end: the kernel
-// leaves these out for a thread that is still off the CPU when the window closes (stack_trace_save_tsk), and the same
-// place would have two nodes.
-func (s *places) wait(id format.StackID) resolved { return s.lookup(&s.byWait, id, ofWait) }
+// wait returns the node of the stack of an off-CPU interval, without the scheduler's functions at its end: the kernel
+// leaves these out for a thread that is still off-CPU when the window closes (stack_trace_save_tsk), and the same
+// stack would have two nodes.
+func (s *interner) wait(id format.StackID) resolved { return s.lookup(&s.byWait, id, ofWait) }
 
-// waker returns the node of a waker's stack. If an interrupt woke, it is the interrupt's part alone: the interrupted
-// thread does not matter.
-func (s *places) waker(id format.StackID) resolved { return s.lookup(&s.byWaker, id, ofWaker) }
+// waker returns the node of a waker's stack. If an interrupt was the waker, it is the interrupt's part alone, without the
+// interrupted thread's.
+func (s *interner) waker(id format.StackID) resolved { return s.lookup(&s.byWaker, id, ofWaker) }
 
-func (s *places) lookup(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
+func (s *interner) lookup(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
 	if id == 0 {
 		return resolved{node: s.noStack}
 	}
@@ -107,26 +107,26 @@ func (s *places) lookup(in *byid.Table[resolved], id format.StackID, of purpose)
 	return to
 }
 
-// place is a frame of a stack with its definitions.
-type place struct {
+// stackFrame is a frame of a stack with its definitions.
+type stackFrame struct {
 	id     uint32        // in the current section; 0: it is from an earlier one
 	def    *format.Frame // nil: it was lost
 	module *format.Module
 }
 
-// function returns the function that is called there, not one inlined into it; nil: its name is unknown.
-func (p *place) function() []byte {
+// function returns the function that the code belongs to, not one inlined into it; nil: its name is unknown.
+func (p *stackFrame) function() []byte {
 	if p.def == nil || len(p.def.Lines) == 0 {
 		return nil
 	}
 	return p.def.Lines[len(p.def.Lines)-1].Function
 }
 
-// placesOf returns the frames of a stack, valid until the next call.
-func (s *places) placesOf(stack *format.Stack) []place {
+// framesOf returns the frames of a stack, valid until the next call.
+func (s *interner) framesOf(stack *format.Stack) []stackFrame {
 	s.walk = s.walk[:0]
 	for _, id := range stack.Frames {
-		p := place{id: id, def: s.r.Frame(id)}
+		p := stackFrame{id: id, def: s.r.Frame(id)}
 		if p.def != nil {
 			p.module = s.r.Module(p.def.Module)
 		}
@@ -136,7 +136,7 @@ func (s *places) placesOf(stack *format.Stack) []place {
 }
 
 // interruptAt returns the index where an interrupt begins in a stack; its length if none does.
-func interruptAt(all []place, kernel int) int {
+func interruptAt(all []stackFrame, kernel int) int {
 	for i := kernel; i < len(all); i++ {
 		if stacks.IsInterrupt(string(all[i].function())) {
 			return i
@@ -145,8 +145,8 @@ func interruptAt(all []place, kernel int) int {
 	return len(all)
 }
 
-// withoutScheduler returns the number of frames that are left without the scheduler's own at the end.
-func withoutScheduler(all []place, kernel int) int {
+// withoutScheduler returns the number of frames without the scheduler's at the end.
+func withoutScheduler(all []stackFrame, kernel int) int {
 	for n := len(all); n > kernel; n-- {
 		def := all[n-1].def
 		if def == nil || len(def.Lines) == 0 {
@@ -161,16 +161,16 @@ func withoutScheduler(all []place, kernel int) int {
 	return kernel
 }
 
-func (s *places) resolve(stack *format.Stack, of purpose) resolved {
+func (s *interner) resolve(stack *format.Stack, of purpose) resolved {
 	if stack == nil {
 		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
-	all := s.placesOf(stack)
+	all := s.framesOf(stack)
 	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, of)
 }
 
 // drawn returns the node of the stack of a drawn item, whose definitions may be from an earlier section.
-func (s *places) drawn(stack *tracks.Stack) resolved {
+func (s *interner) drawn(stack *tracks.Stack) resolved {
 	switch {
 	case stack == nil:
 		return resolved{node: s.noStack}
@@ -181,13 +181,13 @@ func (s *places) drawn(stack *tracks.Stack) resolved {
 	}
 	s.walk = s.walk[:0]
 	for _, f := range stack.Frames {
-		s.walk = append(s.walk, place{def: f.Def, module: f.Module})
+		s.walk = append(s.walk, stackFrame{def: f.Def, module: f.Module})
 	}
 	return s.merge(s.walk, len(s.walk)-stack.Kernel, stack.Cut, ofSample)
 }
 
 // merge returns the node of a stack, whose frames from kernel on are the kernel's.
-func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved {
+func (s *interner) merge(all []stackFrame, kernel int, cut bool, from purpose) resolved {
 	of := resolved{known: true, hasUser: kernel > 0}
 	switch from {
 	case ofWait:
@@ -199,7 +199,7 @@ func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved
 	}
 	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return all[i].end() })
 	of.cut = cut || looksCut
-	// Frames further out are no callers, and differ from one time to the next.
+	// Frames further out are not callers, and differ from stack to stack.
 	all, kernel = all[ends:], kernel-ends
 	if over := len(all) - stacks.MaxFrames; over > 0 {
 		all, kernel, cut = all[over:], max(0, kernel-over), true
@@ -226,15 +226,15 @@ func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved
 	return of
 }
 
-// end decides whether a stack that ends here looks cut.
-func (p *place) end() stacks.Frame {
+// end returns the frame in the form in which [stacks.LooksCut] takes it.
+func (p *stackFrame) end() stacks.Frame {
 	if p.def == nil || len(p.def.Lines) == 0 {
 		return stacks.Frame{Placed: p.def == nil || p.def.Module != 0}
 	}
 	return stacks.Frame{Function: p.function(), Placed: true}
 }
 
-func (s *places) child(parent NodeID, frame FrameID) NodeID {
+func (s *interner) child(parent NodeID, frame FrameID) NodeID {
 	key := nodeKey{parent, frame}
 	if known, found := s.nodes[key]; found {
 		return known
@@ -245,13 +245,13 @@ func (s *places) child(parent NodeID, frame FrameID) NodeID {
 	return id
 }
 
-// note interns a frame that is no place in the code.
-func (s *places) note(name string) FrameID {
+// note interns a frame that is not code.
+func (s *interner) note(name string) FrameID {
 	return s.intern(Frame{Functions: []Function{{Name: name}}, Note: true})
 }
 
-func (s *places) frame(p *place, kernel bool) FrameID {
-	// A damaged stream may name a frame in both parts of a stack.
+func (s *interner) frame(p *stackFrame, kernel bool) FrameID {
+	// A damaged stream may have one frame in both parts of a stack.
 	if known := s.byFrame.Get(p.id); known != 0 && s.p.Frames[known].Kernel == kernel {
 		return known
 	}
@@ -265,7 +265,7 @@ func (s *places) frame(p *place, kernel bool) FrameID {
 	return known
 }
 
-func (s *places) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
+func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
 	d := Frame{Kernel: kernel, Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
@@ -296,7 +296,7 @@ const (
 )
 
 // sharedText returns the shared copy of a text.
-func (s *places) sharedText(text string) string {
+func (s *interner) sharedText(text string) string {
 	if known, found := s.names[text]; found {
 		return known
 	}
@@ -306,9 +306,9 @@ func (s *places) sharedText(text string) string {
 	return text
 }
 
-// intern returns the id of a frame across sections. Without Options.Places the same function is the same frame, wherever
+// intern returns the id of a frame across sections. Without Options.Addresses the same function is the same frame, wherever
 // it was called from.
-func (s *places) intern(f Frame) FrameID {
+func (s *interner) intern(f Frame) FrameID {
 	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note))
 	k = append(append(k, f.Module...), 0)
 	k = append(append(k, f.BuildID...), 0)

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/stacks"
 )
 
-// label returns the name that a thread had when a span ended.
+// label returns the label of a thread under the definition id; 0: its latest one.
 func (c *collector) label(t *thread, id format.TaskID) LabelID {
 	if id == 0 {
 		if t.Label == 0 {
@@ -51,11 +51,11 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 }
 
 func (c *collector) name(name []byte) string {
-	return c.places.sharedText(string(stacks.Printable(name, stacks.Unnamed)))
+	return c.interner.sharedText(string(stacks.Printable(name, stacks.Unnamed)))
 }
 
-// maxLabels bounds the number of thread names: a capture of days may have very many processes.
-// A page has three names of each.
+// maxLabels bounds the number of labels: a capture of days may have very many processes.
+// A page has three names for each.
 const (
 	maxLabels     = 500_000
 	maxPageLabels = 150_000

@@ -1,18 +1,18 @@
 package profile
 
-// Options choose what a profile distinguishes, all of which costs memory.
+// Options select what a profile keeps apart. All of it costs memory.
 type Options struct {
-	Threads  bool     // each thread by itself; else ended threads with the same name are merged
-	Places   bool     // places in the code, not only functions
-	CPUs     bool     // CPUs
-	Wakes    int      // how many wakers in a row; 0: none
-	Slot     int64    // length of time slots, ns; 0: none
-	MaxSlots int      // the most slots
-	Stretch  bool     // double their length where there would be more; else that is an error
-	Trail    bool     // what each thread did in order of time; includes Threads
-	Spread   bool     // divide a thread's time on the CPU among all of its samples, not span by span
-	MinBlock int64    // leave out times off the CPU shorter than this, ns
-	Memory   int      // maximum bytes while collecting; 0: the default for one profile
-	Events   []string // names of events that are counted by stack, instead of what threads do
-	Idle     bool     // fold the idle threads too
+	Threads   bool     // each thread by itself; otherwise ended threads with the same name are merged
+	Addresses bool     // frames by address in the code, not only by function
+	CPUs      bool     // times by CPU
+	Wakes     int      // length of wakeup chains; 0: no wakers
+	Slot      int64    // length of time slots, ns; 0: none
+	MaxSlots  int      // maximum number of slots
+	Stretch   bool     // double the length of slots when there are more; otherwise that is an error
+	Trail     bool     // the trail of each thread; implies Threads
+	Spread    bool     // divide a thread's on-CPU time among all of its samples, not interval by interval
+	MinBlock  int64    // leave out off-CPU intervals shorter than this, ns
+	Memory    int      // maximum bytes while collecting; 0: the default for one profile
+	Events    []string // names of events that are counted by stack, instead of what threads do
+	Idle      bool     // include the idle threads
 }

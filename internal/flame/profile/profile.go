@@ -14,12 +14,12 @@ type (
 	WakeID  uint32
 )
 
-// Profile is where the time of the threads of a capture went.
+// Profile is the time of the threads of a capture by call stack.
 type Profile struct {
 	About   About
 	Threads []*Thread // by pid, tid and start
 
-	Frames []Frame // places in the code; 0 is none
+	Frames []Frame // functions, or with Options.Addresses code addresses; 0 is none
 	Nodes  []Node  // call stacks as paths from the root; 0 is the empty stack
 	Labels []Label // names that threads had; 0 is none
 	// Waits has the system call of the stacks that wait for work, such as epoll_wait.
@@ -31,7 +31,7 @@ type Profile struct {
 	Slot  int64
 	Slots int
 
-	Memory      int // bytes that it takes, at most
+	Memory      int // upper limit of the bytes that it takes
 	closeTrails func()
 }
 
@@ -43,27 +43,27 @@ type About struct {
 	From           int64     // ns from the opening of the first window to where the profile begins, later with a time filter
 	Span           int64     // ns from there to the last window's close
 	Sources        []Source  // of samples
-	Samples        uint64    // within times on the CPU
-	Stray          uint64    // samples outside of all known times on the CPU of their thread
-	CutStacks      uint64    // samples and times off whose user part looks cut
-	UserStacks     uint64    // samples and times off whose stack has a user part
+	Samples        uint64    // within on-CPU intervals
+	Stray          uint64    // samples outside of all known on-CPU intervals of their thread
+	CutStacks      uint64    // of UserStacks, those whose user part looks cut
+	UserStacks     uint64    // samples and off-CPU intervals whose stack has a user part
 	Lost           uint64    // events, as far as their number is known
 	DroppedThreads int64     // see [timeline.Timeline]
 	Unnamed        uint64    // thread names beyond the limit, shown as [more threads]
-	Folded         int64     // ended threads, or processes, that were added up by name or as [more threads]
+	Merged         int64     // ended threads, or processes, that were merged by name or as [more threads]
 	IsLossy        bool      // events are missing, whether or not it is known how many
-	OffCPU         string    // for which times the recorder took off-CPU stacks; "": none
-	ShortBlocks    int64     // ns of off-CPU times that Options.MinBlock left out
+	OffCPU         string    // for which off-CPU intervals the recorder took stacks; "": none
+	ShortBlocks    int64     // ns of off-CPU intervals that Options.MinBlock left out
 	MinBlock       int64     // ns
 	Spread         bool      // of [Options]
 	Recorder       Cost
 	Events         []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
 	NotSeen        []string // those of Events that the capture does not have
-	OtherEvents    []string // some names of other events that it has
-	IsCount        bool     // no event is a span: Ns is their number
+	OtherEvents    []string // names of other events that it has, a few
+	IsCount        bool     // no event is a span, and Ns is the number of events
 }
 
-// Source is what takes samples.
+// Source is a source of samples.
 type Source struct {
 	Name   string
 	Period int64 // ns
@@ -98,11 +98,11 @@ type Cell struct {
 // CellKey identifies a Cell of a thread.
 type CellKey struct {
 	Class Class
-	State format.State // in which the thread left the CPU, of times off it
+	State format.State // off-CPU: in which the thread left the CPU
 	CPU   uint32       // NoCPU unless Options.CPUs
 	Label LabelID      // the thread's name then
-	Stack NodeID       // 0 of ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]
-	Wake  WakeID       // the waker, for times off the CPU that a waking ended
+	Stack NodeID       // 0 for ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]
+	Wake  WakeID       // of the off-CPU interval, if a waking ended it
 }
 
 // NoCPU means that CPUs are not kept apart.
@@ -115,17 +115,17 @@ type SlotTime struct {
 	Ns      int64
 }
 
-// Frame is one place in the code, with what is inlined there.
+// Frame is one frame of call stacks, with the functions inlined there.
 type Frame struct {
 	Functions []Function // outermost first; never empty
 	Kernel    bool
-	Note      bool   // it is no place in the code: [not sampled], [no stack], [cut], [lost]
+	Note      bool   // it is not code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none
-	Offset    uint64 // as in format.Frame, but in the call instruction, not after it; 0 unless Options.Places
+	Offset    uint64 // as in format.Frame, but in the call instruction, not after it; 0 unless Options.Addresses
 }
 
-// Function is a function's demangled name and its place in the source.
+// Function is a function's demangled name and its location in the source.
 type Function struct {
 	Name    string
 	File    string
@@ -133,7 +133,7 @@ type Function struct {
 	Linkage string // symbol name; "" without one
 }
 
-// Node is a call stack: its parent's and one more frame.
+// Node is a call stack: that of its parent, and one more frame.
 type Node struct {
 	Parent NodeID
 	Frame  FrameID

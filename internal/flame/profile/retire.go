@@ -7,7 +7,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// sweep takes the threads that have ended into the profile.
+// sweep moves the threads that have ended into the profile.
 func (c *collector) sweep() {
 	c.threads = slices.DeleteFunc(c.threads, func(t *thread) bool {
 		if t.of.Status != timeline.Dead {
@@ -19,9 +19,9 @@ func (c *collector) sweep() {
 	c.swept = len(c.threads)
 }
 
-// finish takes all threads into the profile.
+// finish moves all threads into the profile.
 func (c *collector) finish() error {
-	c.p.About.DroppedThreads, c.p.About.Folded = c.spans.Timeline().DroppedThreads(), c.folded
+	c.p.About.DroppedThreads, c.p.About.Merged = c.spans.Timeline().DroppedThreads(), c.merged
 	c.spans = nil // frees it before the threads are copied
 	for i, t := range c.threads {
 		c.retire(t)
@@ -39,12 +39,12 @@ func (c *collector) finish() error {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
 	c.countSlots()
-	c.p.Memory = len(c.p.Threads)*perThread/2 + c.cells*perCell + c.places.bytes + len(c.p.Labels)*perLabel/2 + len(c.p.Nodes)*perNode/2 + c.slots*perSlot
-	c.kept, c.ended, c.places = nil, nil, nil
+	c.p.Memory = len(c.p.Threads)*perThread/2 + c.cells*perCell + c.interner.bytes + len(c.p.Labels)*perLabel/2 + len(c.p.Nodes)*perNode/2 + c.slots*perSlot
+	c.kept, c.ended, c.interner = nil, nil, nil
 	return c.failed
 }
 
-// retire ends a thread: its waits for work can be determined now.
+// retire completes a thread whose times are all known, and moves it to kept or ended.
 func (c *collector) retire(t *thread) {
 	c.findIdleWaits(t)
 	if c.o.Spread {
@@ -69,7 +69,7 @@ func (c *collector) retire(t *thread) {
 	c.merge(t)
 }
 
-// merge adds a thread to those of its name that have ended before.
+// merge adds a thread to the ended ones of the same name.
 func (c *collector) merge(t *thread) {
 	into := c.ended[t.Label]
 	if into == nil {
@@ -84,7 +84,7 @@ func (c *collector) merge(t *thread) {
 			}
 		}
 		if c.trails != nil {
-			t.Trail = c.trails.thread() // of several there is none
+			t.Trail = c.trails.thread() // merged threads have no trail
 		}
 		c.ended[t.Label] = t
 		return

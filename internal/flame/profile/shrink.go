@@ -13,7 +13,7 @@ type bounds struct {
 	nodes int // stacks, and wakes
 	bytes int // of names
 	cells int
-	// unswept is the number of threads at which those that have ended are searched for.
+	// unswept is the number of threads at which the first sweep is made.
 	unswept int
 	// room is the approximate number of bytes for all of it; 0: the default.
 	room int
@@ -25,10 +25,10 @@ func defaultBounds() bounds {
 }
 
 func (c *collector) held() bounds {
-	return bounds{nodes: len(c.p.Nodes) + len(c.p.Wakes), bytes: c.places.bytes, cells: c.cells}
+	return bounds{nodes: len(c.p.Nodes) + len(c.p.Wakes), bytes: c.interner.bytes, cells: c.cells}
 }
 
-// within reports whether usage is at most this part of the bounds.
+// within reports whether usage is below this fraction of the bounds.
 func (b bounds) within(of bounds, parts, whole int) bool {
 	return b.nodes < of.nodes/whole*parts && b.bytes < of.bytes/whole*parts && b.cells < of.cells/whole*parts
 }
@@ -37,7 +37,7 @@ func (b bounds) within(of bounds, parts, whole int) bool {
 // that are already written, so with trails all are kept, and no new ones are added.
 func (c *collector) shrink() {
 	if c.trails != nil {
-		c.places.closed = true
+		c.interner.closed = true
 		c.shrinkAt = bounds{nodes: math.MaxInt, bytes: math.MaxInt, cells: math.MaxInt}
 		return
 	}
@@ -54,12 +54,12 @@ func (c *collector) shrink() {
 			break
 		}
 	}
-	// If many threads left it above the bounds, it is tried again when there is twice as much.
+	// If many threads keep it above the bounds, the next try is at twice as much.
 	held := c.held()
 	c.shrinkAt = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
 }
 
-// dropStacks replaces the stacks of all cells with at most this time by [more stacks], and frees those that nothing refers to.
+// dropStacks replaces the stacks of all cells with at most this time by [more stacks], and frees stacks that are not used any more.
 func (c *collector) dropStacks(most int64) {
 	c.cells, c.slots = 0, 0
 	c.eachThread(func(t *thread) {
@@ -91,7 +91,7 @@ func (c *collector) reduce(t *thread, most int64) {
 	for i := range all {
 		cell := &all[i]
 		if cell.Ns <= most && cell.Stack != 0 {
-			cell.Stack, cell.Wake = c.places.more, 0
+			cell.Stack, cell.Wake = c.interner.more, 0
 		}
 		n, found := t.find(cell.CellKey)
 		if !found {
@@ -107,7 +107,7 @@ func (c *collector) reduce(t *thread, most int64) {
 
 // compact renumbers the stacks, frames, wakes and names that are still in use.
 func (c *collector) compact() {
-	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, places: c.places, waits: c.p.Waits}
+	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, interner: c.interner, waits: c.p.Waits}
 	r.begin(c)
 	ended := c.ended
 	c.ended = make(map[LabelID]*thread, len(ended))
@@ -135,12 +135,12 @@ func (c *collector) compact() {
 
 // renumbering maps old ids to new ones.
 type renumbering struct {
-	old    []Node
-	frames []Frame
-	wakes  []Wake
-	labels []Label
-	waits  map[NodeID]string
-	places *places
+	old      []Node
+	frames   []Frame
+	wakes    []Wake
+	labels   []Label
+	waits    map[NodeID]string
+	interner *interner
 
 	nodes     []NodeID
 	newFrames []FrameID
@@ -151,7 +151,7 @@ type renumbering struct {
 func (r *renumbering) begin(c *collector) {
 	r.nodes, r.newFrames, r.newWakes = make([]NodeID, len(r.old)), make([]FrameID, len(r.frames)), make([]WakeID, len(r.wakes))
 	r.newLabels = make([]LabelID, len(r.labels))
-	c.places.reset()
+	c.interner.reset()
 	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
 	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
 	c.byTask.Clear()
@@ -163,7 +163,7 @@ func (r *renumbering) begin(c *collector) {
 func (r *renumbering) label(c *collector, id LabelID) LabelID {
 	if id != 0 && r.newLabels[id] == 0 {
 		l := r.labels[id]
-		l.Comm, l.Process = r.places.sharedText(l.Comm), r.places.sharedText(l.Process)
+		l.Comm, l.Process = r.interner.sharedText(l.Comm), r.interner.sharedText(l.Process)
 		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
 	}
 	return r.newLabels[id]
@@ -174,10 +174,10 @@ func (r *renumbering) node(id NodeID) NodeID {
 		return r.nodes[id]
 	}
 	n := r.old[id]
-	to := r.places.child(r.node(n.Parent), r.frame(n.Frame))
+	to := r.interner.child(r.node(n.Parent), r.frame(n.Frame))
 	r.nodes[id] = to
 	if call := r.waits[id]; call != "" {
-		r.places.p.Waits[to] = call
+		r.interner.p.Waits[to] = call
 	}
 	return to
 }
@@ -186,10 +186,10 @@ func (r *renumbering) frame(id FrameID) FrameID {
 	if r.newFrames[id] == 0 {
 		f := r.frames[id]
 		for i := range f.Functions {
-			f.Functions[i].replaceTexts(r.places.sharedText)
+			f.Functions[i].replaceTexts(r.interner.sharedText)
 		}
-		f.Module, f.BuildID = r.places.sharedText(f.Module), r.places.sharedText(f.BuildID)
-		r.newFrames[id] = r.places.intern(f)
+		f.Module, f.BuildID = r.interner.sharedText(f.Module), r.interner.sharedText(f.BuildID)
+		r.newFrames[id] = r.interner.intern(f)
 	}
 	return r.newFrames[id]
 }

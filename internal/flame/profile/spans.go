@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// sampled is a sample of a time on the CPU that has not ended.
+// sampled is a sample in a running interval that has not ended.
 type sampled struct {
 	at    int64
 	stack resolved
@@ -16,10 +16,10 @@ type sampled struct {
 
 var errTooLong = errors.New("the times of its threads add up to more than 292 years; take a part of it with --start and --end")
 
-// manySamples is the number of samples of a time on the CPU at which the time so far is folded.
+// manySamples is the number of samples of a running interval at which the time so far is added up.
 const manySamples = 1024
 
-// addSpan folds a span that has ended.
+// addSpan adds a span that has ended.
 func (c *collector) addSpan(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
@@ -61,7 +61,7 @@ func (c *collector) addSample(e *format.Event) {
 		c.p.About.Stray++ // it arrived late
 		return
 	}
-	t.samples = append(t.samples, sampled{at, c.places.stack(e.Sample().Stack())})
+	t.samples = append(t.samples, sampled{at, c.interner.stack(e.Sample().Stack())})
 	if len(t.samples) >= manySamples {
 		c.spans.EmitThread(of, at)
 		if len(t.samples) >= manySamples { // it is not known to run
@@ -71,9 +71,9 @@ func (c *collector) addSample(e *format.Event) {
 	}
 }
 
-// addRunning divides a time on the CPU among the samples in it: each gets the time that is nearer to it than to the others.
+// addRunning divides a running interval among the samples in it: each gets the time that is nearer to it than to the others.
 func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
-	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.places.notSampled}
+	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.interner.notSampled}
 	first, last := 0, 0
 	for first < len(t.samples) && t.samples[first].at < s.From {
 		first++
@@ -109,7 +109,7 @@ func (c *collector) countStack(p resolved) {
 	}
 }
 
-// addOffCPU folds a part of a time off the CPU.
+// addOffCPU adds a part of an off-CPU interval.
 func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	key := CellKey{Class: ClassBlocked, State: s.State, CPU: s.CPU, Label: label}
 	if c.o.Wakes > 0 {
@@ -121,14 +121,14 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	case s.Kind == timeline.SpanRunnable:
 		key.Class = ClassRunnable
 	}
-	if c.o.MinBlock > 0 && s.Off.Known && timeOff(s) < c.o.MinBlock {
+	if c.o.MinBlock > 0 && s.Off.Known && offCPULength(s) < c.o.MinBlock {
 		c.p.About.ShortBlocks += s.To - s.From
 		if key.Class == ClassBlocked {
 			t.shortBlocked += s.To - s.From
 		}
 		return
 	}
-	at := c.places.wait(s.Stack)
+	at := c.interner.wait(s.Stack)
 	key.Stack = at.node
 	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
@@ -141,8 +141,8 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	c.add(t, key, s.From, s.To, count)
 }
 
-// timeOff returns the length of the whole off-CPU time that a span is part of, ns.
-func timeOff(s *timeline.Span) int64 {
+// offCPULength returns the length of the whole off-CPU interval that a span is part of, ns.
+func offCPULength(s *timeline.Span) int64 {
 	length := s.To - s.Off.Since
 	if s.Kind == timeline.SpanBlocked {
 		length += s.Off.Delay

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// spread divides the time on the CPU of a thread evenly among all of its samples, separately for each name and CPU that is
-// kept apart. Span by span, only times on the CPU with a sample have a stack, which overstates long ones; this is right on
-// average for both. The sum does not change, nor does that of any slot.
+// spread divides the on-CPU time of a thread evenly among all of its samples, separately for each name and CPU that is
+// kept apart. Interval by interval, only those with a sample have a stack, which overstates long ones; this is right on
+// average for short and long ones. The total does not change, nor does that of any slot.
 func (c *collector) spread(t *thread) {
 	type group struct {
 		label LabelID

@@ -2,7 +2,7 @@ package profile
 
 import "wprof/format"
 
-// Piece is a time in which a thread's activity did not change.
+// Piece is an interval in which a thread's activity did not change.
 type Piece struct {
 	From, To int64 // ns since About.From
 	Class    Class

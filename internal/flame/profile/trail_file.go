@@ -8,17 +8,17 @@ import (
 	"wprof/internal/spill"
 )
 
-// trails keeps what threads did in order of time.
+// trails stores the trails of threads, in memory or in a temporary file.
 type trails struct{ *spill.Store }
 
-// threadTrail is what one thread did.
+// threadTrail is the trail of one thread.
 type threadTrail struct {
 	chain *spill.Chain
 	open  *Piece // the last one, which may be extended; nil if there is none
 	until int64  // where the last piece in the chain ends
 }
 
-// newTrails returns trails that keep this many bytes of pieces in memory.
+// newTrails returns a trails that keeps at most limit bytes in memory.
 func newTrails(limit int) *trails {
 	return &trails{spill.NewStore(limit, "what threads did in order of time")}
 }

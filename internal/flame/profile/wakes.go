@@ -5,7 +5,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// interruptName stands for the waker if an interrupt woke: the interrupted thread has nothing to do with it.
+// interruptName is the waker's name if an interrupt was the waker: the interrupted thread was not involved.
 const interruptName = "[interrupt]"
 
 // waking is the latest waking of a thread.
@@ -14,8 +14,8 @@ type waking struct {
 	at   int64
 }
 
-// recordWaker stores the waker of a thread. It is called before the timeline applies the event. The waking of the waker belongs to the
-// chain if it happened after the thread had left its CPU: before that, the thread did not wait for it.
+// recordWaker stores the waker of a thread. It is called before the timeline applies the event. The waker's own waking belongs to
+// the chain only if it came after the thread had left its CPU: what came before did not delay the thread.
 func (c *collector) recordWaker(e *format.Event, id format.TaskID, stack format.StackID) {
 	if e.Flags&format.FlagObject == 0 {
 		return
@@ -30,7 +30,7 @@ func (c *collector) recordWaker(e *format.Event, id format.TaskID, stack format.
 	w := Wake{Label: c.taskLabel(e.Task)}
 	var from resolved
 	if stack != 0 {
-		from = c.places.waker(stack)
+		from = c.interner.waker(stack)
 		w.Stack = from.node
 	}
 	switch by := tl.Enter(e.Task); {
@@ -49,7 +49,7 @@ func (c *collector) recordWaker(e *format.Event, id format.TaskID, stack format.
 	}
 }
 
-// chain returns a chain of wakers, cut to this length.
+// chain returns the first wakes of a chain, up to this length.
 func (c *collector) chain(id WakeID, length int) WakeID {
 	if id == 0 || length == 0 {
 		return 0
@@ -63,7 +63,7 @@ func (c *collector) internWake(w Wake) WakeID {
 	return intern(c.wakes, &c.p.Wakes, w)
 }
 
-// wakeOf returns the wake that ended a time off the CPU; 0: none did.
+// wakeOf returns the wake that ended an off-CPU interval; 0: none did.
 func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
 	switch {
 	case s.Off.Woken == 0:

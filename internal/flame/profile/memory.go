@@ -8,24 +8,24 @@ import (
 )
 
 // Threads that have ended are kept until the profile takes too much memory. Then slots become longer, and the ended
-// threads with the least time are added up by name or, where that is not enough, as [more threads]. The timeline bounds the
+// threads with the least time are merged by name or, where that is not enough, as [more threads]. The timeline bounds the
 // number of live threads.
 
-// Memory for one of each, including references to it, bytes.
+// Memory for each element, including references to it, bytes.
 const (
 	perThread = 256
 	perCell   = 88
 	perLabel  = 120
 	perNode   = 32
 	perSlot   = 24
-	perPage   = 500 // what a page, or times in order, need more of a thread
+	perPage   = 500 // more for each thread of a page or with trails
 )
 
 // defaultRoom is the limit for a collector, its timeline and the definitions together, of the 256 MiB that a tool may take:
 // some garbage is always there, and the output needs room too.
 const (
 	defaultRoom = 176 << 20
-	pageRoom    = 136 << 20 // for a page, or times in order: their tables are made beside the profile
+	pageRoom    = 136 << 20 // for a page or with trails: their tables take memory besides the profile
 	BothRoom    = 152 << 20 // for two profiles that are compared
 	minRoom     = 32 << 20
 )
@@ -41,7 +41,7 @@ func (c *collector) memory() int {
 }
 
 func (c *collector) stackMemory() int {
-	return c.places.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
+	return c.interner.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
 }
 
 // memoryLimit returns the limit for memory.
@@ -56,12 +56,12 @@ func (c *collector) memoryLimit() int {
 	return max(minRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
-// fold frees memory if a limit is exceeded.
-func (c *collector) fold() {
+// limitMemory frees memory if a limit is exceeded.
+func (c *collector) limitMemory() {
 	limit := c.memoryLimit()
 	// Each cell has a part of time in one slot at least.
 	c.slotTimeLimit = min(maxSlotTimes, max(1<<18+2*c.cells, (limit-len(c.threads)*perPage)/2/perSlot))
-	if c.memory() < max(limit, c.foldAt) {
+	if c.memory() < max(limit, c.limitAt) {
 		return
 	}
 	c.sweep()
@@ -74,15 +74,15 @@ func (c *collector) fold() {
 		c.stretch()
 	}
 	if !enough() {
-		c.foldLeast()
+		c.mergeLeast()
 	}
-	// If many live threads left it above the limit, it is tried again when there is an eighth more.
-	c.foldAt = c.memory() / 8 * 9
+	// If many live threads keep it above the limit, the next try is at an eighth more.
+	c.limitAt = c.memory() / 8 * 9
 }
 
-// foldLeast adds up the half of the ended threads with the least time by name. Threads whose name is unique are added
-// up as [more threads].
-func (c *collector) foldLeast() {
+// mergeLeast merges the half of the ended threads with the least time by name, and those whose name is unique as
+// [more threads].
+func (c *collector) mergeLeast() {
 	all := slices.AppendSeq(slices.Clone(c.kept), maps.Values(c.ended))
 	slices.SortFunc(all, func(a, b *thread) int {
 		return cmp.Or(cmp.Compare(a.Lifetime, b.Lifetime), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Label, b.Label))
@@ -101,7 +101,7 @@ func (c *collector) foldLeast() {
 		if one := c.nameOf(t.Label); names[one] > 1 {
 			label = one
 		}
-		c.folded++
+		c.merged++
 		t.PID, t.Label = 0, c.internLabel(label)
 		for i := range t.Cells {
 			t.Cells[i].Label = t.Label
@@ -113,7 +113,7 @@ func (c *collector) foldLeast() {
 	}
 }
 
-// nameOf returns a label without ids.
+// nameOf returns a label without its pid and tid.
 func (c *collector) nameOf(id LabelID) Label {
 	return Label{Comm: c.p.Labels[id].Comm, Process: c.p.Labels[id].Process}
 }
