@@ -188,9 +188,9 @@ func TestPageCountsOffCPUIntervalsOnce(t *testing.T) {
 	var got struct{ Intervals, Waits int64 }
 	pg.Eval("({Intervals: wprof.flame.graph.intervals[0], Waits: wprof.flame.graph.waits[0]})", &got)
 	if want := offCPUIntervals(t, own, os.Getpid()); got.Intervals != want || want < 100 || got.Waits < 100 {
-		t.Errorf("the page counts %d times off the CPU and %d waits for a CPU, the JSON lines %d times off the CPU", got.Intervals, got.Waits, want)
+		t.Errorf("the page counts %d off-CPU intervals and %d waits for a CPU, the JSON lines %d off-CPU intervals", got.Intervals, got.Waits, want)
 	}
-	if text := pg.Text("wprof.boxText.occasions(0)"); !strings.Contains(text, " times off the CPU, ") || !strings.Contains(text, " waits for a CPU") {
+	if text := pg.Text("wprof.boxText.counts(0)"); !strings.Contains(text, " off-CPU intervals, ") || !strings.Contains(text, " waits for a CPU") {
 		t.Errorf("the page shows %q", text)
 	}
 }

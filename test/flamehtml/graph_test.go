@@ -51,7 +51,7 @@ func shownRows(pg *page.Page, counts bool) []row {
 			if (g.total[i] === 0) return;
 			if (i > 0) rows.push({Depth: g.depth[i], Kind: p.nameKind[g.name[i]], Mark: g.mark[i], Name: wprof.flame.name(i),
 				On: g.on[i], Off: g.off[i], Unknown: g.unknown[i],
-				Of: %[1]t ? g.samples[i] + g.intervals[i] + g.gaps[i] : -1, Waits: %[1]t ? g.waits[i] : -1});
+				Of: %[1]t ? g.samples[i] + g.intervals[i] + g.unknowns[i] : -1, Waits: %[1]t ? g.waits[i] : -1});
 			for (let at = g.childFrom[i]; at < g.childFrom[i + 1]; at++) visit(g.child[at]);
 		};
 		visit(0);

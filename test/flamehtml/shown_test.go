@@ -286,13 +286,13 @@ func TestPageDistinguishesNotesOnAndOffTheCPU(t *testing.T) {
 	}
 }
 
-// Samples and times off the CPU are two numbers, and shares of a whole add up to it.
+// Samples and off-CPU intervals are two numbers, and shares of a whole add up to it.
 func TestPageSharesAddUp(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes())
 	pg.Eval("wprof.search('read')", nil)
 	shown := pg.Text("wprof.boxText.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
-	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU, 71 waits for a CPU"; !strings.HasSuffix(shown, want) {
+	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 off-CPU intervals, 71 waits for a CPU"; !strings.HasSuffix(shown, want) {
 		t.Errorf("the page shows %q, want it to end in %q", shown, want)
 	}
 }

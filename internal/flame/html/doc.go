@@ -1,2 +1,2 @@
-// Package html writes a profile as one HTML page in which the view is chosen.
+// Package html writes a profile as one HTML page, on which the user selects the view.
 package html

@@ -18,7 +18,7 @@ import (
 )
 
 // Write writes a self-contained page that draws the profile on a canvas. It opens with the view first, whose Only selects the
-// threads of the page; on the page every view can be chosen for which the profile has the data.
+// threads of the page. On the page every view for which the profile has the data can be selected.
 //
 // The page has the cells of the profile, not a graph: it merges them as [graph.Of] does. Its numbers have 53 bits,
 // which is 104 days of one thread to the nanosecond.
@@ -61,7 +61,7 @@ type pageCaption struct {
 	Subtitle string `json:"subtitle"`
 }
 
-// pageCaptions leave out what the page itself shows: a range of time, and whether there are waits for work.
+// pageCaptions returns the captions of all modes, without what the page shows elsewhere: the time range, and waits for work.
 func pageCaptions(p *profile.Profile, v graph.View) []pageCaption {
 	v.From, v.To, v.NoIdleWaits = 0, 0, false
 	var all []pageCaption
@@ -72,7 +72,7 @@ func pageCaptions(p *profile.Profile, v graph.View) []pageCaption {
 	return all
 }
 
-// pageView is a View as the page has it.
+// pageView is a [graph.View] in the form that the page reads.
 type pageView struct {
 	Mode    graph.Mode `json:"mode"`
 	By      graph.Root `json:"by"`
@@ -87,8 +87,8 @@ func pageViewOf(v *graph.View) pageView {
 	return pageView{Mode: v.Mode, By: v.By, States: v.States, Reverse: v.Reverse, Idle: !v.NoIdleWaits, From: v.From, To: v.To}
 }
 
-// The head's policy allows only the page's own script and style: even a name that were not escaped could run nothing, and
-// nothing is ever fetched.
+// The content security policy allows only the page's own script and style: even a name that is not escaped cannot run a script, and
+// nothing is fetched.
 const (
 	pageHead = `<!DOCTYPE html>
 <html lang="en">

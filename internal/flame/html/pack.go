@@ -16,19 +16,19 @@ import (
 
 // pageTables has the sizes of the packed tables, so that the page allocates once.
 type pageTables struct {
-	Bytes   int   `json:"bytes"`
-	Names   int   `json:"names"` // without 0, the root's
-	Modules int   `json:"modules"`
-	Symbols int   `json:"symbols"`
-	Nodes   int   `json:"nodes"`
-	Labels  int   `json:"labels"`
-	CPUs    int   `json:"cpus"`
-	Wakes   int   `json:"wakes"`
-	Kinds   int   `json:"kinds"`
-	Threads int   `json:"threads"`
-	Cells   int   `json:"cells"`
-	Pieces  int   `json:"pieces"`  // times within slots
-	Longest int64 `json:"longest"` // of the pieces, ns
+	Bytes     int   `json:"bytes"`
+	Names     int   `json:"names"` // without number 0, the root of the graph
+	Modules   int   `json:"modules"`
+	Symbols   int   `json:"symbols"`
+	Nodes     int   `json:"nodes"`
+	Labels    int   `json:"labels"`
+	CPUs      int   `json:"cpus"`
+	Wakes     int   `json:"wakes"`
+	Kinds     int   `json:"kinds"`
+	Threads   int   `json:"threads"`
+	Cells     int   `json:"cells"`
+	SlotTimes int   `json:"slotTimes"`
+	Longest   int64 `json:"longest"` // of the SlotTimes, ns
 
 	// Numbers of the notes about wakers.
 	WakerMark    uint32 `json:"wakerMark"`
@@ -75,11 +75,11 @@ type pageEncoder struct {
 	names  *pageNames
 	trie   *pageTrie
 	tables pageTables
-	labels []uint32 // their numbers in the page
-	wakes  []uint32
+	labels []uint32 // number in the page, by LabelID
+	wakes  []uint32 // the same, by WakeID
 	kinds  map[timeKind]uint32
 
-	order []int32 // of a thread's cells; kept for the next thread
+	order []int32 // of a thread's cells; reused
 	cells []pageCell
 
 	out io.Writer
@@ -97,7 +97,7 @@ func (e *pageEncoder) number(n uint64) {
 	}
 }
 
-// signed is for numbers around 0.
+// signed writes a number that may be negative.
 func (e *pageEncoder) signed(n int64) { e.number(uint64(n)<<1 ^ uint64(n>>63)) }
 
 func (e *pageEncoder) text(s string) {
@@ -198,7 +198,7 @@ func numbersOf(used []bool) []uint32 {
 	return numbers
 }
 
-// timeKind is a class of time with its notes: with reasons and without.
+// timeKind is a class of time with its notes: without reasons and with them.
 type timeKind struct {
 	class        profile.Class
 	plain, state uint32
@@ -212,7 +212,7 @@ func (e *pageEncoder) kindOf(c *profile.Cell) timeKind {
 	}
 }
 
-// noteOf returns the name of the note that a view has for a cell.
+// noteOf returns the number of the note that a view has for a cell.
 func (e *pageEncoder) noteOf(v *graph.View, c *profile.Cell) uint32 {
 	note := v.Note(c)
 	return e.names.of(note, graph.NoteKind(note))
@@ -350,7 +350,7 @@ func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 
 // encodeSlots writes a full slot as 0, which compresses well: most of the time of most threads is one long wait.
 func (e *pageEncoder) encodeSlots(slots []profile.SlotTime) {
-	e.tables.Pieces += len(slots)
+	e.tables.SlotTimes += len(slots)
 	e.number(uint64(len(slots)))
 	next := uint32(0)
 	for _, s := range slots {

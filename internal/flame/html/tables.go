@@ -8,8 +8,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// pageNames numbers the names in a page in the order of a graph's children: by name, then by kind. 0 is the root of
-// all.
+// pageNames numbers the names in a page in the order of a graph's children: by name, then by kind. 0 is the root of the graph.
 type pageNames struct {
 	list   []pageName
 	number map[pageName]uint32
@@ -129,10 +128,10 @@ func (u *pageUse) names() *pageNames {
 	return n
 }
 
-// pageTrie is the trie of the stacks of a page by function: places in the same function are one node.
+// pageTrie is the trie of the stacks of a page by function: addresses in the same function are one node.
 type pageTrie struct {
 	nodes   []pageNode // 0 is the empty stack
-	at      []uint32   // of each node of the profile: its end among nodes
+	at      []uint32   // for each node of the profile, the one of nodes that has the same functions
 	symbols []pageSymbol
 	modules []string // 0 is ""
 }

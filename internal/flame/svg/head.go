@@ -12,7 +12,7 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// Measures of the head, in pixels.
+// Sizes in the head, in pixels.
 const (
 	titleBase    = 30
 	partsBase    = 52
@@ -21,12 +21,12 @@ const (
 	sansLetter   = 6.7 // of the widest common fonts
 	titleLetters = 120
 	swatchWidth  = 14
-	swatchBeside = 5 // from swatches to their text
+	swatchGap    = 5 // between swatches and their text
 	itemGap      = 16
 )
 
-// head writes title, subtitle and legend, whose parts flow into lines; it returns its height. The script lays them
-// out anew for other widths: see head.js.
+// head writes title, subtitle and legend, broken into lines, and returns their height. The script lays them out again for other
+// widths: see head.js.
 func (d *drawing) head(b *bytes.Buffer) int {
 	title := d.pic.Title
 	if runes := []rune(title); len(runes) > titleLetters {
@@ -48,7 +48,7 @@ func (d *drawing) head(b *bytes.Buffer) int {
 	for _, item := range d.legend() {
 		beside := 0
 		if len(item.tones) > 0 {
-			beside = len(item.tones)*swatchWidth + swatchBeside
+			beside = len(item.tones)*swatchWidth + swatchGap
 		}
 		x, y := flow.place(float64(beside)+sansLetter*float64(utf8.RuneCountInString(item.text)), itemGap)
 		fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">", x, y)
@@ -67,7 +67,7 @@ type flow struct{ x, y int }
 
 func (f *flow) place(width float64, gap int) (x, y int) {
 	w := int(math.Ceil(width))
-	if f.x > margin && f.x+w > stillWidth-margin {
+	if f.x > margin && f.x+w > staticWidth-margin {
 		f.x, f.y = margin, f.y+lineHeight
 	}
 	x, y = f.x, f.y
@@ -75,7 +75,7 @@ func (f *flow) place(width float64, gap int) (x, y int) {
 	return x, y
 }
 
-// item is a line of the legend.
+// item is an entry of the legend.
 type item struct {
 	tones []web.Tone
 	text  string
@@ -140,7 +140,7 @@ func (d *drawing) usesShare(kernel bool, from, to int) bool {
 	return false
 }
 
-// changeLegend also has the time of frames that only one side has.
+// changeLegend returns the legend of a difference, with the time of frames that only one side has.
 func (d *drawing) changeLegend() []item {
 	tones := web.ChangeTones()[:2*web.Steps+1]
 	root := &d.frames[0]

@@ -137,7 +137,7 @@ func TestSVGShowsDetailsUnderTheMouse(t *testing.T) {
 	vfs := p.label("vfs_read", 0)
 	p.Hover(vfs.X, vfs.Y)
 	p.wantDetails("over vfs_read", "vfs_read", "Kernel function in [kernel]", "40 ms, 40% of all",
-		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, times off the CPU, 3 waits for a CPU")
+		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, off-CPU intervals, 3 waits for a CPU")
 	p.Hover(vfs.X, vfs.Y+300)
 	p.wantDetails("beside all frames")
 
@@ -267,8 +267,8 @@ func TestSVGSearchesNamesAsShown(t *testing.T) {
 	}
 }
 
-// still is the drawn bars and labels of frames.
-type still struct {
+// picture is the drawn bars and labels of frames.
+type picture struct {
 	Paths []struct {
 		Class string `xml:"class,attr"`
 		D     string `xml:"d,attr"`
@@ -280,19 +280,19 @@ type still struct {
 	} `xml:"text"`
 }
 
-// stillOf returns what a file shows without its script.
-func stillOf(t *testing.T, file []byte) still {
+// staticOf returns what a file shows without its script.
+func staticOf(t *testing.T, file []byte) picture {
 	t.Helper()
 	var svg struct {
 		Groups []struct {
-			still
+			picture
 			Class string `xml:"class,attr"`
 		} `xml:"g"`
 	}
 	if err := xml.Unmarshal(file, &svg); err != nil {
 		t.Fatal(err)
 	}
-	var all still
+	var all picture
 	for _, g := range svg.Groups {
 		switch g.Class {
 		case "frames":
@@ -305,7 +305,7 @@ func stillOf(t *testing.T, file []byte) still {
 }
 
 // marks are all bars and labels, wherever they begin: the height of the head depends on fonts.
-func (s still) marks() []string {
+func (s picture) marks() []string {
 	type mark struct {
 		y    int
 		text string
@@ -355,13 +355,13 @@ func TestSVGScriptDrawsTheStillPicture(t *testing.T) {
 				pic := usualPicture
 				pic.Icicle = icicle
 				p := openSVG(t, g, pic)
-				p.Resize(page.Size{Width: stillWidth, Height: 800}, 1)
-				var script still
+				p.Resize(page.Size{Width: staticWidth, Height: 800}, 1)
+				var script picture
 				p.Eval(`({
 					paths: [...document.querySelectorAll('.frames path')].map((e) => ({class: e.getAttribute('class'), d: e.getAttribute('d')})),
 					labels: [...document.querySelectorAll('.labels text')].map((e) => ({x: +e.getAttribute('x'), y: +e.getAttribute('y'), text: e.textContent})),
 				})`, &script)
-				got, want := script.marks(), stillOf(t, svgOf(t, g, pic)).marks()
+				got, want := script.marks(), staticOf(t, svgOf(t, g, pic)).marks()
 				if !slices.Equal(got, want) {
 					t.Errorf("the script draws %d things and the file %d:\n%s", len(got), len(want), firstDifference(got, want))
 				}

@@ -9,12 +9,12 @@ import (
 
 // shown is a frame of a picture: one of a graph, or several small ones with the same parent together.
 type shown struct {
-	node       int32  // of the graph; where frames are together, the first one of them
-	together   uint32 // how many frames it stands for; 0: it is one
+	node       int32  // of the graph; of small frames the first
+	together   uint32 // number of small frames; 0: it is one frame of the graph
 	depth      int32
 	parent     int32
 	own, self  graph.Weight // of it and all above, and of it alone
-	base, gone int64        // ns of the same in what the graph is compared with
+	base, gone int64        // the same of the graph that this one is compared with, ns
 	goneCount  uint64
 	goneWaits  uint64
 	width      int64 // ns
@@ -65,8 +65,8 @@ func leastShown(widths []int64, most int) int64 {
 	return max(sorted[len(sorted)-most-1]+1, 1)
 }
 
-// joinMarked adds the widths of frames that differ only in their marks to the first one of them: a picture shows them as
-// one, because its colours show time on and off the CPU. No frame is above two of them: above one with a mark are notes such as
+// joinMarked adds the widths of twins, frames that differ only in their marks, to the first one of them: a picture shows them as
+// one, because its colours show on-CPU and off-CPU time. Their children differ: above one with a mark are notes such as
 // [runnable], above one without are functions.
 func (s *shrinker) joinMarked() {
 	for i := range s.g.Nodes {
@@ -78,7 +78,7 @@ func (s *shrinker) joinMarked() {
 	}
 }
 
-// twinsOf yields the children of a frame; those that differ only in their marks come together.
+// twinsOf yields the children of a frame, twins together.
 func twinsOf(g *graph.Graph, node int32) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		for rest := g.Children(node); len(rest) > 0; {
@@ -95,7 +95,7 @@ func twinsOf(g *graph.Graph, node int32) iter.Seq[[]int32] {
 	}
 }
 
-// frame adds the frame that twins are, and the frames above it.
+// frame adds the frame that shows twins, and the frames above it.
 func (s *shrinker) frame(twins []int32, parent int32) {
 	f := shown{node: twins[0], depth: s.g.Nodes[twins[0]].Depth, parent: parent}
 	for _, node := range twins {
@@ -143,7 +143,7 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 	rest.self, rest.gone = rest.own, rest.base
 }
 
-// sumWidths recalculates widths: among small frames that are put together, growth and shrinkage may cancel out.
+// sumWidths recalculates widths: among small frames that are put together, growth and shrinkage may cancel each other.
 func (s *shrinker) sumWidths() {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		f := &s.all[i]

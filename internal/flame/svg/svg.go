@@ -15,13 +15,13 @@ import (
 // Picture is what an SVG has besides its graph. Texts may be any bytes.
 type Picture struct {
 	Title, Subtitle string // see [graph.Caption]
-	Icicle          bool   // the root stands above what it calls, not below
+	Icicle          bool   // the root is at the top
 	IsEvents        bool   // it shows events, not what threads did
-	IsCount         bool   // and their number, not their time
+	IsCount         bool   // widths are numbers of events, not times
 }
 
 const (
-	// mostShown is the initial limit of frames shown by themselves. A browser lays them out in less than 0.1 s, and parses them in less than 1 s.
+	// mostShown is the first limit that is tried for the number of frames shown by themselves. A browser lays them out in less than 0.1 s, and parses them in less than 1 s.
 	mostShown = 200_000
 	// fewestShown is a number of frames that fits into largestSVG whatever their names.
 	fewestShown = 2000
@@ -29,8 +29,8 @@ const (
 	largestSVG = 4_800_000
 )
 
-// Write writes the graph as one self-contained interactive file. Where scripts do not run it shows the whole
-// graph; else a script redraws it from a table in the file, for any part of the graph and any width.
+// Write writes the graph as one self-contained interactive file. Where scripts do not run, it shows the whole
+// graph; otherwise a script redraws it from a table in the file, for any part of the graph and any width.
 //
 // If g has another graph to compare with, the picture shows the difference: each frame is as wide as the larger of both,
 // see [graph.Compare], red if it grew, blue if it shrank.
@@ -58,9 +58,9 @@ type drawing struct {
 	g       *graph.Graph
 	frames  []shown
 	places  []place // of frames
-	rows    int     // up to the last one in which something is seen
+	rows    int     // up to the last one with a visible frame
 	changes bool    // it shows a difference
-	whole   int64   // what a change is a share of, ns
+	whole   int64   // the time of which changes are shares, ns
 	symbols symbols
 	ids     []int32 // of the frames' symbols
 	used    map[string]bool
@@ -71,7 +71,7 @@ func newDrawing(g *graph.Graph, pic Picture, most int) *drawing {
 	d := &drawing{pic: pic, g: g, frames: simplified(g, most), changes: g.Base != nil, used: make(map[string]bool)}
 	root := &d.frames[0]
 	d.whole = max(root.own.Ns(), root.base)
-	d.places = d.lay()
+	d.places = d.layOut()
 	d.ids = make([]int32, len(d.frames))
 	for i := range d.frames {
 		f := &d.frames[i]
@@ -94,12 +94,12 @@ func (d *drawing) encode() ([]byte, error) {
 	var body bytes.Buffer
 	head := d.head(&body)
 	top := head + framesGap
-	d.still(&body, top)
+	d.static(&body, top)
 	height := top + d.rows*rowHeight + margin
 
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "+
-		"class=\"flame\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %[2]d\">\n", stillWidth, height)
+		"class=\"flame\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %[2]d\">\n", staticWidth, height)
 	fmt.Fprintf(&b, "<title>%s</title>\n<desc>%s</desc>\n", xmlText(d.pic.Title), xmlText(d.pic.Subtitle))
 	if err := d.style(&b); err != nil {
 		return nil, err

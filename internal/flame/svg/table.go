@@ -38,16 +38,16 @@ func (s *symbols) id(n *graph.GraphNode) int32 {
 type svgTable struct {
 	Icicle  bool     `json:"icicle"`
 	Changes bool     `json:"changes"`
-	Events  bool     `json:"events,omitempty"` // not what threads did
-	Counts  bool     `json:"counts,omitempty"` // the number of events, not ns
+	Events  bool     `json:"events,omitempty"` // it shows events, not what threads did
+	Counts  bool     `json:"counts,omitempty"` // times are numbers of events, not ns
 	Names   []string `json:"names"`            // of symbols
-	Files   []int32  `json:"files"`            // of symbols, from one on; 0: not known
+	Files   []int32  `json:"files"`            // of symbols: index in Modules plus 1; 0: not known
 	Modules []string `json:"modules"`          // names of files
 	Frames  string   `json:"frames"`
 	Look    look     `json:"look"`
 }
 
-// look has the measures that the script shares with the still picture, in pixels.
+// look has the sizes that the script shares with the static picture, in pixels.
 type look struct {
 	Row    int     `json:"row"`
 	Bar    int     `json:"bar"`
@@ -89,8 +89,8 @@ func (d *drawing) table(b *bytes.Buffer) error {
 const kindSmall = graph.Kinds
 
 // records returns the frames, each followed by all above it and ended by a semicolon. The fields of a frame are in base 36,
-// separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than directly above the
-// frame before it; its symbol, or how many frames it stands for; its kind; its own ns on the CPU, off it and unknown, and
+// separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than a child of the
+// frame before it would be; its symbol, or the number of small frames; its kind; its own ns on the CPU, off it and unknown, and
 // its count; its time and count in the graph that it is compared with; and its waits for a CPU here and there.
 func (d *drawing) records() string {
 	var out []byte

@@ -1,9 +1,9 @@
-// What frames are, which colour they have, and how their time is described.
+// Kinds of frames, their colours, and texts about their time.
 
 const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5};
 const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them'];
 
-const SHARES = 9; // blends of time off and on the CPU, 0 only off
+const SHARES = 9; // colours from only off-CPU time, 0, to only on-CPU time
 const SHADES = 3; // to distinguish neighbours
 
 // toneOf is the name of a frame's colour in internal/flame/web/palette.go, by its times. Frames with the same symbol have the same
@@ -23,7 +23,7 @@ function toneOf(kind, symbol, on, off) {
 // splitOf lists a time by what threads did in it; parts of 0 are left out.
 const splitOf = (on, off, unknown) => [['on CPU', on], ['off CPU', off], ['unknown', unknown]].filter(([, ns]) => ns > 0);
 
-// describeSplit is that list in words.
+// describeSplit is that list as text.
 function describeSplit(split) {
   if (split.length === 1) return `All of it ${split[0][0]}`;
   const shares = percents(split.map(([, ns]) => ns));
@@ -33,7 +33,7 @@ function describeSplit(split) {
 // sharesOf describes a time as a share of all and, if there is one, of the zoomed frame's time.
 const sharesOf = (ns, all, zoomed) => `${percent(ns, all)} of all${zoomed ? `, ${percent(ns, zoomed)} of zoomed` : ''}`;
 
-// describeTime is a frame's time and what of it is not that of the frames above it, a line each.
+// describeTime is two lines: a frame's time, and how much of it is not in the frames above it.
 function describeTime(time, self, shares, amount) {
   const whole = `${amount(time)}, ${shares}`;
   return self > 0 && self < time ? [whole, `${amount(self)} of it itself`] : [whole];

@@ -6,11 +6,11 @@ import (
 	"wprof/internal/printable"
 )
 
-// longestName is how many bytes of a name pictures show. C++ has longer ones; their beginning and end matter most.
+// longestName is the maximum length of a name in pictures, bytes. C++ has longer ones; of these the beginning and the end are shown.
 const longestName = 400
 
-// ShortName returns a name as pictures show it: invalid and control characters, and those that change the direction of text,
-// are escaped.
+// ShortName returns a name as pictures show it: at most longestName bytes, with invalid characters, control characters and those
+// that change the direction of text escaped.
 func ShortName(name string) string {
 	return printable.Text(shortened(name))
 }

@@ -1,4 +1,4 @@
-// Formatting of numbers: with three digits, as in captions.
+// Formatting of numbers with three digits, as in captions.
 
 const trimmed = (digits) => (digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits);
 const grouped = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ',');
@@ -23,8 +23,8 @@ function percent(part, whole) {
   return `${trimmed(v.toFixed(v < 10 ? 2 : 1))}%`;
 }
 
-// percents are the shares of all parts of a whole. They are as precise as the smallest one needs, and the largest one
-// takes the rounding error, so that they add up to 100%.
+// percents are the shares of all parts of a whole. They all have the number of digits that the smallest one needs, and the largest
+// one takes the rounding error, so that they add up to 100%.
 function percents(parts) {
   const whole = parts.reduce((sum, part) => sum + part, 0);
   const precision = parts.some((part) => 100 * part / whole < 10) ? 2 : 1;

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Colours of frames. Time on the CPU is red, off it blue, a mixture is blended by share; the kernel's frames have a deeper
-// tone. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
+// Colours of frames. On-CPU time is red, off-CPU time is blue, and frames with both are between these by share; the kernel's frames
+// are darker. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
 // stronger the larger its share of the whole.
 //
-// Frames that are no code are nearly grey; notes, which may stand for much time, have a tinge of red or blue.
+// Frames that are not code are nearly grey, notes with a little red or blue, because they may show much time.
 //
 // Text on every fill has a contrast of at least 4.5 (WCAG AA): lightness is chosen for that, hues do not change it much.
 
 const (
-	Shares = 9 // blends of time off and on the CPU, 0 only off
+	Shares = 9 // colours from only off-CPU time, 0, to only on-CPU time
 	Shades = 3
-	Steps  = 6 // of how much a frame grew; as many for how much it shrank
+	Steps  = 6 // colours by growth, and as many by shrinkage
 )
 
 // schemes are light and dark.
@@ -67,7 +67,7 @@ func TimeTones() []Tone {
 	return all
 }
 
-// timeEnds returns the colours of time on and off the CPU.
+// timeEnds returns the colours of on-CPU and off-CPU time.
 func timeEnds(scheme int, kernel bool, shade int) (on, off lab) {
 	nuance := float64(shade) - 1
 	switch {
@@ -114,7 +114,7 @@ func changeEnds(scheme int, kernel, grew bool) (same, most lab) {
 	return lch(bright, 0.003, 250), lch(deep, chroma, hue)
 }
 
-// PlainTones returns the fills of frames that are no code, and of marks.
+// PlainTones returns the fills of frames that are not code, of callers of the zoomed frame, and of found frames.
 func PlainTones() []Tone {
 	return []Tone{
 		{"root", [Schemes]string{lch(0.84, 0.018, 255).hex(), lch(0.43, 0.022, 255).hex()}},
@@ -129,8 +129,8 @@ func PlainTones() []Tone {
 	}
 }
 
-// BandTones returns the fills of a timeline by what threads did, in the order of BANDS in strip.js. Time in which a thread waited for
-// a CPU lies between those on and off it, and has a colour of its own so that it is noticed.
+// BandTones returns the fills of the timeline by what threads did, in the order of BANDS in strip.js. Runnable time is between
+// on-CPU and off-CPU time, and has a colour of its own so that it is noticed.
 func BandTones() []Tone {
 	onLight, offLight := timeEnds(Light, false, 1)
 	onDark, offDark := timeEnds(Dark, false, 1)

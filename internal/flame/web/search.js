@@ -1,9 +1,10 @@
-// Which names a search finds.
+// Searching names.
 
 const SLOW_NAME = 5, SLOW_SEARCH = 1000; // ms
 
 // matchNames finds the names that contain a text. If none does, the text is taken as a regular expression: names like [runnable]
-// are valid as both. Case matters if there are capitals. asText is which of both it was; isSlow means that it was abandoned.
+// are valid as both. Case matters if there are capitals. asText is whether it was taken as a text; isSlow is whether the search
+// was abandoned because it took too long.
 function matchNames(names, term) {
   const exact = /\p{Lu}/u.test(term);
   const needle = exact ? term : term.toLowerCase();
@@ -18,7 +19,7 @@ function matchNames(names, term) {
   return {has, asText: false, isSlow: !match(names, pattern, term, has)};
 }
 
-// match marks the names that match; false if that takes too long. The time may double with each letter, and a running match
+// match marks the names that match. It returns false if that takes too long. The time may double with each letter, and a running match
 // cannot be stopped, so expressions with repetition are tried on longer and longer prefixes of a name.
 function match(names, pattern, term, has) {
   const repeats = /[*+{]/.test(term);
@@ -32,7 +33,7 @@ function match(names, pattern, term, has) {
   return true;
 }
 
-// isSlow measures up to three times, because on a busy machine anything may be slow once.
+// isSlow reports whether a match takes too long each time of three: on a busy machine one may be slow by chance.
 function isSlow(pattern, text) {
   for (let tries = 0; tries < 3; tries++) {
     const begin = performance.now();
@@ -45,8 +46,8 @@ function isSlow(pattern, text) {
 const TOO_SLOW = 'this regular expression takes too long; make it simpler';
 const searchKind = ({asText}) => (asText ? 'searched as text' : 'searched as a regular expression');
 
-// resultOf is what a search found, in words. shareOf is how much of a frame's time was found; before is the same of all time
-// in the graph that this one is compared with, if there is one.
+// resultOf is the result of a search as text. shareOf returns the share of a frame's time that was found; before is that share of
+// all time in the graph that this one is compared with, if there is one.
 function resultOf(matches, count, zoomed, shareOf, before) {
   if (matches.isSlow) return TOO_SLOW;
   if (count === 0) return 'not found';

@@ -1,6 +1,6 @@
 const MARKS = ['', ', on CPU', ', off CPU'];
 
-// BoxText describes the boxes of a flame in words.
+// BoxText makes the texts about the boxes of a flame graph.
 class BoxText {
   constructor(flame) {
     this.flame = flame;
@@ -22,15 +22,15 @@ class BoxText {
     return sharesOf(ns, graph.total[0], zoomed && graph.total[zoomed]);
   }
 
-  // occasions is the counts of samples, off-CPU intervals, and waits for a CPU; a wait is the last part of an interval.
-  occasions(node) {
-    const {graph: {name, off, on, unknown, samples, intervals, waits, gaps}, flame: {profile}} = this;
+  // counts is the number of samples, off-CPU intervals, and waits for a CPU, each the last part of an interval.
+  counts(node) {
+    const {graph: {name, off, on, unknown, samples, intervals, waits, unknowns}, flame: {profile}} = this;
     const parts = [];
     if (on[node] > 0) parts.push(counted(samples[node], 'sample'));
     const isWait = profile.nameKind[name[node]] === KIND.delay;
-    if (off[node] > 0 && !isWait) parts.push(`${counted(intervals[node], 'time')} off the CPU`);
+    if (off[node] > 0 && !isWait) parts.push(counted(intervals[node], 'off-CPU interval'));
     if (waits[node] > 0) parts.push(`${counted(waits[node], 'wait')} for a CPU`);
-    if (unknown[node] > 0) parts.push(counted(gaps[node], 'unknown time'));
+    if (unknown[node] > 0) parts.push(counted(unknowns[node], 'unknown interval'));
     return parts.join(', ');
   }
 
@@ -49,7 +49,7 @@ class BoxText {
     const split = this.split(node);
     const lines = [flame.name(node), this.kind(node), ...describeTime(time, graph.self(node), this.shares(time), spell)];
     if (split.length > 0) lines.push(describeSplit(split));
-    return [...lines, this.occasions(node)];
+    return [...lines, this.counts(node)];
   }
 }
 
@@ -66,7 +66,7 @@ class Details {
     element.querySelector('.copy-stack').addEventListener('click', (event) => copy(this.#stackOf(), event.target));
   }
 
-  // show takes isReverse for graphs in which frames nearer to the root are callees.
+  // show shows a node. isReverse is whether frames nearer to the root are callees.
   show(node, isReverse) {
     this.heading.textContent = isReverse ? 'Calls' : 'Called by';
     const {boxText, boxText: {graph, flame}} = this;
@@ -78,7 +78,7 @@ class Details {
     this.#fact('Share', boxText.shares(graph.total[node]));
     this.#time('Self', graph.self(node));
     for (const [what, ns] of boxText.split(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
-    this.#fact('Count', boxText.occasions(node));
+    this.#fact('Count', boxText.counts(node));
     this.callers.replaceChildren(...graph.path(node).slice(0, -1).reverse().map((caller) => this.#caller(caller)));
   }
 

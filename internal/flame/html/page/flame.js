@@ -16,7 +16,7 @@ class Flame {
   #drag = null;
   #hovered; // the box under the mouse
   #animations = 0; // a newer animation ends an older one
-  #below = 0; // px below the visible part
+  #below = 0; // px of the graph below the visible part
 
   constructor(profile, scroller, canvas, space) {
     Object.assign(this, {profile, scroller, canvas, space});
@@ -194,7 +194,7 @@ class Flame {
     return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.total[0];
   }
 
-  // zoom makes a node fill the width; focus comes with it.
+  // zoom makes a node fill the width, and focuses it.
   zoom(node) {
     this.zoomed = node;
     this.focus(node);
@@ -247,12 +247,12 @@ class Flame {
     else this.zoom(this.focused);
   }
 
-  // scale zooms in or out around a place, px.
+  // scale zooms in or out around a position, px.
   scale(factor, x = this.width / 2) {
     const span = this.#to - this.#from;
-    const place = this.#from + span * x / this.width;
-    const next = Math.max(Math.min(span * factor, this.graph.total[0]), this.width); // 1 ns a pixel at most
-    this.#showRange(place - next * x / this.width, next);
+    const at = this.#from + span * x / this.width;
+    const next = Math.max(Math.min(span * factor, this.graph.total[0]), this.width); // a pixel is at least 1 ns
+    this.#showRange(at - next * x / this.width, next);
   }
 
   #showRange(from, span) {

@@ -9,15 +9,15 @@ class Graph {
     this.off = new Float64Array(length);
     this.unknown = new Float64Array(length);
     this.samples = new Float64Array(length); // on the CPU
-    this.intervals = new Float64Array(length); // off it
-    this.waits = new Float64Array(length); // for a CPU, as part of an off-CPU interval
-    this.gaps = new Float64Array(length); // unknown times
+    this.intervals = new Float64Array(length); // off-CPU
+    this.waits = new Float64Array(length); // for a CPU, each part of an off-CPU interval
+    this.unknowns = new Float64Array(length); // unknown intervals
   }
 
   add(node, kind, ns, count, waits) {
     let [time, times] = [this.off, this.intervals];
     if (kind === CLASS.onCPU) [time, times] = [this.on, this.samples];
-    else if (kind === CLASS.unknown) [time, times] = [this.unknown, this.gaps];
+    else if (kind === CLASS.unknown) [time, times] = [this.unknown, this.unknowns];
     time[node] += ns;
     times[node] += count;
     this.waits[node] += waits;
@@ -34,7 +34,7 @@ class Graph {
       this.samples[parent] += this.samples[node];
       this.intervals[parent] += this.intervals[node];
       this.waits[parent] += this.waits[node];
-      this.gaps[parent] += this.gaps[node];
+      this.unknowns[parent] += this.unknowns[node];
     }
     yield;
     this.total = new Float64Array(this.length);

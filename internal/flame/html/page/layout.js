@@ -29,7 +29,7 @@ function layOut(graph, from, to, width, levels) {
       else if (count === 1 && graph.total[first] * scale >= INVISIBLE) visit(first, depth);
       count = 0;
     };
-    for (let i = firstBehind(graph, node, from); i < graph.childFrom[node + 1]; i++) {
+    for (let i = firstAfter(graph, node, from); i < graph.childFrom[node + 1]; i++) {
       const child = graph.child[i];
       if (graph.start[child] >= to) break;
       if (graph.total[child] === 0) continue;
@@ -48,14 +48,14 @@ function layOut(graph, from, to, width, levels) {
   return rows;
 }
 
-// firstBehind is the index of the first child of a node that ends after a place.
-function firstBehind(graph, node, place) {
+// firstAfter is the index of the first child of a node that ends after a position.
+function firstAfter(graph, node, position) {
   let low = graph.childFrom[node];
   let high = graph.childFrom[node + 1];
   while (low < high) {
     const middle = (low + high) >>> 1;
     const child = graph.child[middle];
-    if (graph.start[child] + graph.total[child] <= place) low = middle + 1;
+    if (graph.start[child] + graph.total[child] <= position) low = middle + 1;
     else high = middle;
   }
   return low;

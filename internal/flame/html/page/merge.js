@@ -1,6 +1,6 @@
-// shapeOf makes the shape of a view's graph, the same for every range of time, as internal/flame/graph's Of does. end has
-// the node at which each cell's path ends, -1 if the view does not have the cell. It yields from time to time, so that the
-// page stays responsive: run it with inSlices.
+// shapeOf makes the shape of a view's graph, which does not depend on the time range, as internal/flame/graph's Of does. end has
+// for each cell the node at which its path ends, -1 if the view does not have the cell. It yields from time to time, so that
+// the page stays responsive: run it with inSlices.
 function* shapeOf(profile, view) {
   const shaper = new Shaper(profile, view);
   const end = new Int32Array(profile.cellNs.length).fill(-1);
@@ -14,7 +14,7 @@ function* shapeOf(profile, view) {
   return {shape, end};
 }
 
-// graphOf makes the graph of a view's range of time.
+// graphOf makes the graph of a view's time range.
 function* graphOf(profile, view, {shape, end}) {
   const graph = new Graph(shape);
   for (const cell of cellsOf(profile, view)) {
@@ -132,7 +132,7 @@ class Shaper {
     return at;
   }
 
-  // wakers adds the stacks of the wakers that ended a time off the CPU, innermost frame first, each with its thread's name above.
+  // wakers adds the stacks of the wakers that ended an off-CPU interval, innermost frame first, each with its thread's name above.
   #wakers(at, cell) {
     const {notes, cellWake, wakeStack, wakeLabel, wakeBefore, commRoot} = this.profile;
     let wake = cellWake.length > 0 ? cellWake[cell] : 0;

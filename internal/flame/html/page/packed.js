@@ -16,7 +16,7 @@ class Packed {
     }
     const inflate = new DecompressionStream('deflate-raw');
     const fed = Packed.#feed(elements, inflate.writable.getWriter());
-    fed.catch(() => {}); // the reader reports it first
+    fed.catch(() => {}); // the reader reports the same error
     const bytes = new Uint8Array(size);
     let at = 0;
     const reader = inflate.readable.getReader();
@@ -58,7 +58,7 @@ class Packed {
     return n % 2 === 0 ? n / 2 : -(n + 1) / 2;
   }
 
-  // bytes are those of a text; they are a view into this buffer.
+  // bytes are the bytes of a text, without a copy.
   bytes() {
     const length = this.number();
     this.#at += length;

@@ -1,10 +1,10 @@
 const at = (selector) => document.querySelector(selector);
 
-// Page holds the view, and lets its parts show it.
+// Page holds the view, and passes it to the parts of the page that show it.
 class Page {
   #merging = 0; // number of the newest view; work for older ones stops
   #searched = '';
-  #shaped; // the newest shape, and the view that it is of
+  #shaped; // the newest shape, and its view
 
   constructor(about, profile) {
     this.about = about;
@@ -178,7 +178,7 @@ class Page {
     return this.change({from: 0, to: 0, threads: null});
   }
 
-  // back undoes the first that is set of search, zoom, range and threads.
+  // back undoes the search, zoom, range or selection of threads: the first of these that is set.
   back() {
     if (this.#searched) {
       this.controls.search.value = '';
@@ -214,7 +214,7 @@ class Page {
     this.controls.search.select();
   }
 
-  // escape undoes one step; in the search field of the thread list, it only clears and leaves that.
+  // escape undoes one step. In the filter field of the thread list it only clears that field and leaves it.
   #escape(from) {
     const filter = at('#threads input');
     if (from === filter) {

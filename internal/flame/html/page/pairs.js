@@ -6,7 +6,7 @@ class Pairs {
   #slots = new Int32Array(1 << 11).fill(-1);
   length = 0;
 
-  // add returns the number of a pair, a new one if it is new.
+  // add returns the number of a pair, which it adds if it is new.
   add(first, second) {
     let slot = this.#hash(first, second);
     for (let found; (found = this.#slots[slot]) >= 0; slot = (slot + 1) & (this.#slots.length - 1)) {

@@ -1,4 +1,4 @@
-// Palette has the colours of boxes as the style sheet sets them for light or dark: see internal/flame/web/palette.go.
+// Palette has the colours of boxes, which the style sheet sets for light or dark: see internal/flame/web/palette.go.
 class Palette {
   constructor(style) {
     const of = (name) => style.getPropertyValue(`--${name}`).trim();

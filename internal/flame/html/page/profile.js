@@ -23,7 +23,7 @@ class Profile {
     return this.wakeStack.length > 1;
   }
 
-  // Numbers of names are in their order.
+  // Names are sorted, so their numbers are in the same order.
   #readNames(about, packed) {
     this.name = [''];
     this.nameKind = new Uint8Array(about.names + 1);
@@ -102,10 +102,10 @@ class Profile {
     this.cellWake = new Uint32Array(about.wakes > 1 ? about.cells : 0);
     this.cellNs = new Float64Array(about.cells);
     this.cellCount = new Float64Array(about.cells); // samples on the CPU, off-CPU intervals
-    this.cellWaits = new Float64Array(about.cells); // for a CPU, as part of an off-CPU interval
-    this.piecesFrom = new Uint32Array(about.cells + 1);
-    this.pieceSlot = new Uint32Array(about.pieces);
-    this.pieceNs = new (about.longest < 2 ** 32 ? Uint32Array : Float64Array)(about.pieces);
+    this.cellWaits = new Float64Array(about.cells); // for a CPU, each part of an off-CPU interval
+    this.slotTimesFrom = new Uint32Array(about.cells + 1);
+    this.slotTimeSlot = new Uint32Array(about.slotTimes);
+    this.slotTimeNs = new (about.longest < 2 ** 32 ? Uint32Array : Float64Array)(about.slotTimes);
     for (let thread = 0; thread < about.threads; thread++) {
       this.tid[thread] = packed.signed();
       this.pid[thread] = packed.signed();
@@ -131,20 +131,20 @@ class Profile {
     this.cellCount[cell] = packed.number();
     this.cellWaits[cell] = packed.number();
     let ns = packed.signed();
-    const from = this.piecesFrom[cell];
+    const from = this.slotTimesFrom[cell];
     const to = from + packed.number();
-    this.piecesFrom[cell + 1] = to;
-    for (let i = from, slot = 0; i < to; i++, slot++) this.pieceSlot[i] = slot += packed.number();
-    for (let i = from; i < to; i++) ns += this.pieceNs[i] = packed.number() || this.slot;
+    this.slotTimesFrom[cell + 1] = to;
+    for (let i = from, slot = 0; i < to; i++, slot++) this.slotTimeSlot[i] = slot += packed.number();
+    for (let i = from; i < to; i++) ns += this.slotTimeNs[i] = packed.number() || this.slot;
     this.cellNs[cell] = ns;
   }
 
-  // nsWithin is the time of a cell within slots, from included and to excluded; all of it if to is 0.
+  // nsWithin is the time of a cell in the slots from `from` to before `to`; all of it if to is 0.
   nsWithin(cell, from, to) {
     if (to === 0) return this.cellNs[cell];
     let ns = 0;
-    const end = this.piecesFrom[cell + 1];
-    for (let i = this.#pieceAt(cell, from); i < end && this.pieceSlot[i] < to; i++) ns += this.pieceNs[i];
+    const end = this.slotTimesFrom[cell + 1];
+    for (let i = this.#slotTimeAt(cell, from); i < end && this.slotTimeSlot[i] < to; i++) ns += this.slotTimeNs[i];
     return ns;
   }
 
@@ -153,13 +153,13 @@ class Profile {
     return [this.cellCount[cell], this.cellWaits[cell]].map((count) => Math.floor(count * ns / this.cellNs[cell] + 0.5));
   }
 
-  // pieceAt is the first piece of a cell that lies in this slot or after it.
-  #pieceAt(cell, slot) {
-    let low = this.piecesFrom[cell];
-    let high = this.piecesFrom[cell + 1];
+  // slotTimeAt is the first SlotTime of a cell in this slot or after it.
+  #slotTimeAt(cell, slot) {
+    let low = this.slotTimesFrom[cell];
+    let high = this.slotTimesFrom[cell + 1];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.pieceSlot[middle] < slot) low = middle + 1;
+      if (this.slotTimeSlot[middle] < slot) low = middle + 1;
       else high = middle;
     }
     return low;

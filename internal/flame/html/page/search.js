@@ -27,7 +27,7 @@ class Search {
     for (let node = graph.length - 1; node > 0; node--) this.#within[graph.parent[node]] |= this.#within[node];
   }
 
-  // ns is how much of a node's time is in found frames.
+  // ns is the part of a node's time that is in found frames.
   ns(node) {
     const {graph} = this;
     for (let at = node; at > 0; at = graph.parent[at]) if (this.#found[graph.name[at]]) return graph.total[node];
@@ -36,7 +36,7 @@ class Search {
     return this.#outermost.reduce((ns, at) => (isAbove(at) ? ns + graph.total[at] : ns), 0);
   }
 
-  // text is the result in words.
+  // text is the result as text.
   text(zoomed) {
     return resultOf(this.matches, this.frames, zoomed, (node) => percent(this.ns(node), this.graph.total[node]));
   }
@@ -46,7 +46,7 @@ class Search {
     const {graph} = this;
     if (box.count === 1) return box.node > 0 && this.#found[graph.name[box.node]] === 1;
     const parent = graph.parent[box.node];
-    for (let i = firstBehind(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
+    for (let i = firstAfter(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
       const child = graph.child[i];
       if (graph.start[child] >= box.start + box.ns) break;
       if (this.#within[child] && graph.total[child] > 0) return true;

@@ -1,8 +1,8 @@
 // What the thread did at the last frame of a stack, and at the note above it; internal/flame/graph's Mark.
 const MARK = {none: 0, on: 1, off: 2};
 
-// Shape is the part of a flame graph that does not depend on the range of time: its frames and their callers, in columns with
-// a row for each node. Node 0 is the root of all; a child comes after its parent.
+// Shape is the part of a flame graph that does not depend on the time range: its frames and their callers, in columns with
+// a row for each node. Node 0 is the root of the graph; a child comes after its parent.
 class Shape {
   #pairs = new Pairs(); // of parent, and name with mark
   #room = 1 << 10;

@@ -7,7 +7,7 @@ const BAND_OF = {
 
 const EDGE = 6; // px around an edge of the selection in which it can be dragged
 
-// Strip draws what threads did over time, slot by slot; a range of slots can be selected by mouse or keys. It reports the
+// Strip draws the timeline: what threads did in each slot. A range of slots can be selected by mouse or keys. It reports the
 // selection by onSelect(from, to), both 0 for all time, and the slot under the mouse by onHover(lines, event).
 class Strip {
   #drag = null;
@@ -25,7 +25,7 @@ class Strip {
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  // show adds up the time of a view, whatever its range.
+  // show adds up the time of a view's threads in all slots.
   show(view) {
     const {profile} = this;
     const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) ? BAND_OF[kind] : -1));
@@ -51,8 +51,8 @@ class Strip {
     for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
       const band = bands[bandOfKind[profile.cellKind[cell]]];
       if (!band) continue;
-      for (let i = profile.piecesFrom[cell]; i < profile.piecesFrom[cell + 1]; i++) {
-        band[profile.pieceSlot[i]] += profile.pieceNs[i];
+      for (let i = profile.slotTimesFrom[cell]; i < profile.slotTimesFrom[cell + 1]; i++) {
+        band[profile.slotTimeSlot[i]] += profile.slotTimeNs[i];
       }
     }
   }
@@ -112,7 +112,7 @@ class Strip {
     return Math.max(0, Math.min(this.profile.slots, slot));
   }
 
-  // With wall time, the full height of a slot is the time of its own threads; otherwise the most of any slot.
+  // The full height is, with wall time, the sum of the slot's own time; otherwise the largest sum of any slot.
   #drawBands() {
     const {context, palette} = this;
     for (let slot = 0; slot < this.profile.slots; slot++) {
@@ -246,7 +246,7 @@ class Strip {
   }
 }
 
-// niceStep is the next of 1, 2 and 5 times a power of ten.
+// niceStep is the smallest of 1, 2 and 5 times a power of ten that is not less.
 function niceStep(ns) {
   const power = 10 ** Math.floor(Math.log10(ns));
   return power * [1, 2, 5, 10].find((factor) => factor * power >= ns);

@@ -22,14 +22,14 @@ class Threads {
     this.all.addEventListener('click', () => this.onChoose(null));
     this.these = element.querySelector('.these');
     this.these.addEventListener('click', () => this.onChoose(new Set(this.#listed)));
-    this.#numbers(element);
+    this.#setNumbers(element);
     this.#onInput(element.querySelector('input'), (value) => { this.#filter = value.toLowerCase(); });
     this.#onInput(element.querySelector('select'), (value) => { this.#order = value; });
     new ResizeObserver(() => this.#draw()).observe(this.list);
   }
 
-  // numbers are of the process and the thread, or of the thread alone where there is one process.
-  #numbers(element) {
+  // setNumbers sets the heading and width of the column of ids: pid/tid, or only tid if there is one process.
+  #setNumbers(element) {
     this.isOneProcess = this.profile.pid.every((pid) => pid === this.profile.pid[0]);
     element.querySelector('.columns .number').textContent = this.isOneProcess ? 'tid' : 'pid/tid';
     const longest = this.profile.tid.reduce((most, _, thread) => Math.max(most, this.#number(thread).length), 6);
@@ -45,7 +45,7 @@ class Threads {
     });
   }
 
-  // show takes the times of a view's range.
+  // show shows the threads with their times in a view's range.
   show(view) {
     const {profile} = this;
     this.#chosen = view.threads;
@@ -145,7 +145,7 @@ class Threads {
     return [`${this.#name(thread)} ${this.#number(thread)}`, ...times].join('\n');
   }
 
-  // bar is the thread's time by what it did.
+  // bar is a bar of the thread's time by what it did.
   #bar(thread) {
     const bar = document.createElement('div');
     bar.className = 'bar';
@@ -167,7 +167,7 @@ class Threads {
     this.#take(event, from);
   }
 
-  // take chooses the active row: alone, with Ctrl besides others, with Shift all from another one on.
+  // take chooses the active row alone, with Ctrl adds or removes it, and with Shift chooses all rows between it and another one.
   #take(event, from) {
     const thread = this.#listed[this.#active];
     const rows = this.#listed.slice(Math.min(from, this.#active), Math.max(from, this.#active) + 1);

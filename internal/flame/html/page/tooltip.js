@@ -1,10 +1,10 @@
-// Tooltip shows lines beside the mouse, and never leaves the window.
+// Tooltip shows lines beside the mouse, inside the window.
 class Tooltip {
   constructor(element) {
     this.element = element;
   }
 
-  // show takes undefined for nothing.
+  // show shows lines; undefined: none.
   show(lines, event) {
     this.element.hidden = !lines;
     if (!lines) return;

@@ -1,10 +1,10 @@
-// Which part of the time is shown; internal/flame/graph's Mode.
+// The time that is shown; internal/flame/graph's Mode.
 const MODE = {wall: 0, onCPU: 1, offCPU: 2, waker: 3};
 
 // What root frames stand for; internal/flame/graph's Root.
 const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4};
 
-// View selects which part of a profile is shown, and with which frames. It never changes.
+// View selects which part of a profile is shown, and with which frames. It is immutable.
 class View {
   mode = MODE.wall;
   by = BY.process;

@@ -3,7 +3,7 @@
 // amount formats the time or number that a frame's width stands for.
 const amount = (t, n) => (t.counts ? counted(n, 'event') : spell(n));
 
-// describe is the details of a frame, a line each; the first one is its name.
+// describe is the lines of a frame's details; the first one is its name.
 function describe(t, i, zoomed) {
   const lines = [nameOf(t, i)];
   if (i > 0) lines.push([KINDS[t.kind[i]], fileOf(t, i)].filter(Boolean).join(' in '));
@@ -12,19 +12,19 @@ function describe(t, i, zoomed) {
   lines.push(...describeTime(time, t.self[i], sharesOf(time, t.now[0], zoomed && t.now[zoomed]), (n) => amount(t, n)));
   if (t.events) return t.counts ? lines : [...lines, counted(t.times[i], 'event')];
   lines.push(describeSplit(splitOf(t.on[i], t.off[i], t.unknown[i])));
-  lines.push(occasions(t, i));
+  lines.push(countsOf(t, i));
   return lines;
 }
 
-// occasions is the counts of samples and off-CPU intervals, which the table has as one number, and of waits for a CPU; a wait is the last
+// countsOf is the number of samples and off-CPU intervals, which the table has as one number, and of waits for a CPU, each the last
 // part of an interval.
-function occasions(t, i) {
+function countsOf(t, i) {
   if (t.off[i] === 0) return counted(t.times[i], 'sample');
-  const off = t.on[i] === 0 ? `${counted(t.times[i], 'time')} off the CPU` : `${counted(t.times[i], 'event')}: samples, times off the CPU`;
+  const off = t.on[i] === 0 ? counted(t.times[i], 'off-CPU interval') : `${counted(t.times[i], 'event')}: samples, off-CPU intervals`;
   return withWaits(t, i, off, t.waits[i]);
 }
 
-// withWaits adds the waits for a CPU to a count. A frame [runnable] has nothing but waits.
+// withWaits adds the waits for a CPU to a count. A frame [runnable] has only waits.
 function withWaits(t, i, count, waits) {
   if (waits === 0) return count;
   const text = `${counted(waits, 'wait')} for a CPU`;
@@ -64,7 +64,7 @@ class Tip {
     this.box.style.display = 'none';
   }
 
-  // show takes the point, in the picture's pixels, and the distance of the details above or below it.
+  // show shows lines above or below a point of the picture, at a distance; px.
   show(lines, x, y, away) {
     this.text.replaceChildren(...lines.map((line) => element(XHTML, 'div', {}, line)));
     this.box.style.display = '';

@@ -1,4 +1,4 @@
-// What is drawn: bars of one fill as one path, and labels. The still picture in the file is made the same way.
+// Drawing: bars of one fill are one path; labels are texts. The static picture in the file is made in the same way.
 
 function classOf(t, i) {
   if (!t.changes) return toneOf(t.kind[i], t.symbol[i], t.on[i], t.off[i]);
@@ -13,7 +13,7 @@ const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : state.
 
 function draw(svg, t, state) {
   const paths = new Map(), labels = document.createDocumentFragment();
-  state.rows = lay(t, t[state.widths], state.zoomed, state.width);
+  state.rows = layOut(t, t[state.widths], state.zoomed, state.width);
   const levels = levelsOf(state.rows);
   if (state.zoomed === 0) state.levelsOfAll = levels;
   state.levels = Math.max(levels, state.levelsOfAll); // no less than without zoom: the root stays where it is
@@ -32,7 +32,7 @@ function draw(svg, t, state) {
   svg.querySelector('.labels').replaceChildren(labels);
 }
 
-// placeOf is where a frame is drawn; null if it is too narrow to be.
+// placeOf is where a frame is drawn; null if it is too narrow.
 const placeOf = (t, state, frame) => state.rows[t.depth[frame]].find((place) => place.frame === frame) ?? null;
 
 // outline puts a rectangle around a place.

@@ -1,4 +1,4 @@
-// Title, subtitle, legend and controls, which flow into lines as the width allows.
+// Title, subtitle, legend and controls, broken into lines by the available width.
 
 const SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
 const LINE = 18, TOOLS = 30, NARROW = 1000;
@@ -10,7 +10,7 @@ function element(space, tag, attributes = {}, text = '') {
   return e;
 }
 
-// controls are built by the script, because they do nothing without it.
+// controls makes the controls. They are not in the file, because they do nothing without the script.
 function controls(svg, t) {
   const box = element(SVG, 'foreignObject', {height: TOOLS});
   const bar = box.appendChild(element(XHTML, 'div', {class: 'tools'}));
@@ -18,7 +18,7 @@ function controls(svg, t) {
   const found = add('output', {class: 'found', 'aria-live': 'polite'});
   const search = add('input', {
     class: 'search', type: 'search', placeholder: 'Search', 'aria-label': 'Search for frames, by text or regular expression',
-    title: 'Text or, if no name has it, a regular expression; capitals count if there are any (/ or Ctrl-F)', spellcheck: 'false', autocomplete: 'off',
+    title: 'Text or, if no name has it, a regular expression; case matters if there are capitals (/ or Ctrl-F)', spellcheck: 'false', autocomplete: 'off',
   });
   const reset = add('button', {class: 'reset', type: 'button', title: 'Show everything (Esc)'}, 'Reset zoom');
   const flip = add('button', {class: 'flip', type: 'button', title: 'Turn upside down (i)'}, 'Flip');

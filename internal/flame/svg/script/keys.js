@@ -18,7 +18,7 @@ function nextFound(state, after) {
   return drawn.find((frame) => frame > after) ?? drawn[0] ?? null;
 }
 
-// listen maps keys to what they do.
+// listen handles keys by the functions of act.
 function listen(svg, tools, act) {
   const target = svg === document.documentElement ? document : svg;
   target.addEventListener('keydown', (event) => {

@@ -1,8 +1,8 @@
 // The positions of frames. Edges are whole pixels: a narrower frame is drawn if it covers the middle of a pixel.
 
-// lay places a frame over the whole width, those below it too, and all above it by width. It returns for each level the
-// frames on it from left to right.
-function lay(t, widths, zoomed, width) {
+// layOut gives the zoomed frame and those below it the whole width, and those above it a part by their own widths. It returns for
+// each level the frames on it from left to right.
+function layOut(t, widths, zoomed, width) {
   const {margin} = t.look;
   const rows = Array.from({length: t.rows}, () => []);
   for (let i = t.parent[zoomed]; i >= 0; i = t.parent[i]) rows[t.depth[i]].push({frame: i, left: margin, right: width - margin, past: true});

@@ -17,7 +17,7 @@ function find(t, term) {
   return found;
 }
 
-// share is how much of a frame's time is in what was found.
+// share is the share of a frame's time that is in found frames.
 function share(t, found, sum, frame) {
   for (let i = frame; i > 0; i = t.parent[i]) if (found.frames[i]) return percent(sum[frame], sum[frame]);
   let ns = 0;
@@ -25,7 +25,7 @@ function share(t, found, sum, frame) {
   return percent(ns, sum[frame]);
 }
 
-// result is what a search found, in words. Small frames have no names to search.
+// result is a search's result as text. Small frames have no names to search.
 function result(t, found, zoomed) {
   if (found.matches.isSlow) return TOO_SLOW;
   let text = resultOf(found.matches, found.count, zoomed, (frame) => share(t, found, t.now, frame), t.changes && share(t, found, t.before, 0));

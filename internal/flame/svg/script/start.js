@@ -1,4 +1,4 @@
-// From the still picture to the interactive one.
+// The start of the script, which replaces the static picture by an interactive one.
 
 const svg = document.currentScript?.ownerSVGElement ?? document.documentElement;
 const t = decode(JSON.parse(svg.querySelector('metadata').textContent));
@@ -30,7 +30,7 @@ function render() {
   follow();
 }
 
-// fit makes the picture as high as its levels, and at least as high as the window: details need room too.
+// fit makes the picture as high as its levels, and in a page of its own at least as high as the window: details need room too.
 function fit() {
   const height = state.top + state.levels * t.look.row + t.look.margin;
   svg.setAttribute('height', alone ? Math.max(height, window.innerHeight) : height);
@@ -40,7 +40,7 @@ function redraw() {
   const {levels} = state;
   draw(svg, t, state);
   fit();
-  // The root keeps its place on the screen; at first, that scrolls to it.
+  // The root stays where it is on the screen; the first time, this scrolls to it.
   if (alone && !state.icicle) scroll(window.scrollY + (state.levels - levels) * t.look.row);
   tip.hide();
   outline(t, state, hoverRing, null);
@@ -51,7 +51,7 @@ function redraw() {
   if (tools.widths) tools.widths.textContent = MODES[state.widths];
 }
 
-// headRoom is the height that the head covers: 0 in a low window, where it scrolls.
+// headRoom is the height that the head covers: 0 in a low window, where it scrolls away.
 const headRoom = () => alone && state.top < window.innerHeight / 3 ? state.top : 0;
 
 // follow keeps the head visible.
@@ -104,7 +104,7 @@ function search() {
   redraw();
 }
 
-// back undoes the last thing first: the search that is being typed, the zoom, the search.
+// back undoes one of these, the first that applies: a search that is being typed, the zoom, a search.
 function back() {
   if (document.activeElement !== tools.search && state.zoomed) return zoom(0);
   tools.search.value = '';

@@ -1,4 +1,4 @@
-// The frames, as columns: each frame is followed by all above it, up to its `end`.
+// The frames of the picture in columns. All frames above a frame follow it, up to its `end`.
 
 function decode(table) {
   const records = table.frames.split(';').slice(0, -1);

@@ -10,9 +10,9 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// Measures in pixels. Labels have a fixed pitch, so that their width is known without a browser.
+// Sizes in pixels. Labels have a fixed pitch, so that their width is known without a browser.
 const (
-	stillWidth  = 1200
+	staticWidth = 1200
 	rowHeight   = 18
 	barHeight   = 17
 	margin      = 16
@@ -22,9 +22,9 @@ const (
 	leastLabel  = 3 // letters
 )
 
-// still draws the initial picture of the whole graph: bars of one fill are one path, which is a third of the size of as many
-// rectangles. Edges are whole pixels; a narrower bar is drawn if it covers the middle of a pixel.
-func (d *drawing) still(b *bytes.Buffer, top int) {
+// static draws the picture of the whole graph that is shown without the script: bars of one fill are one path, which takes a third
+// of the bytes of rectangles. Edges are whole pixels; a narrower bar is drawn if it covers the middle of a pixel.
+func (d *drawing) static(b *bytes.Buffer, top int) {
 	paths := make(map[string]*strings.Builder)
 	var labels bytes.Buffer
 	for i, p := range d.places {
@@ -64,8 +64,8 @@ func (d *drawing) still(b *bytes.Buffer, top int) {
 // place is the position of a frame, in pixels.
 type place struct{ left, right int }
 
-// lay places the frames of the whole graph. A frame's own time is at its right.
-func (d *drawing) lay() []place {
+// layOut places the frames of the whole graph. A frame's own time is at its right.
+func (d *drawing) layOut() []place {
 	places := make([]place, len(d.frames))
 	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
 	whole := d.frames[0].width
@@ -74,7 +74,7 @@ func (d *drawing) lay() []place {
 	}
 	pixel := func(ns int64) int {
 		// The conversion keeps products and sums apart, as in the script.
-		return margin + int(float64(float64(ns)/float64(whole)*(stillWidth-2*margin))+0.5)
+		return margin + int(float64(float64(ns)/float64(whole)*(staticWidth-2*margin))+0.5)
 	}
 	for i := range d.frames {
 		f := &d.frames[i]
