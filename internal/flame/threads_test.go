@@ -51,7 +51,7 @@ func TestThreadsHaveTheirOwnFiles(t *testing.T) {
 		"thread_10_main_analysis.txt": "threads: 1", "thread_11_kworker_0_1__x__analysis.txt": "total: 4.000000 s 100.0% 40.0%",
 		"thread_11_kworker_0_1__x__2_analysis.txt": "threads: 1", "b.c_thread_analysis.txt": "threads: 3",
 	} {
-		flametest.Says(t, in.files[name], want)
+		flametest.CheckLines(t, in.files[name], want)
 	}
 	if len(in.files) != 4 {
 		t.Errorf("%d files, want 4", len(in.files))

@@ -11,16 +11,16 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// topStacks and topWaits are how many stacks an analysis lists: of threads that were blocked, and that waited for work.
+// Maximum number of stacks that an analysis lists.
 const (
-	topStacks = 10
-	topWaits  = 3
+	topStacks = 10 // of blocked threads
+	topWaits  = 3  // of threads that waited for work
 )
 
-// Write describes in words and figures where the time of a view's threads went ([graph.View].Only, From and To;
-// other fields are ignored): on the CPU, off it by reason, waiting for a CPU and for work; how much of the window that
-// covers and what this means; where the threads were blocked longest; and what the recording itself cost.
-// Lines of the form "key: value" are for grep(1); a key stays as it is from version to version. Times are seconds.
+// Write writes the time of a view's threads ([graph.View].Only, From and To; other fields are ignored): on-CPU, blocked by reason,
+// runnable and waiting for work; how much of the window that covers and what this means; in which stacks the threads were blocked
+// longest; and what the recording itself cost.
+// Lines of the form "key: value" are for grep(1): keys do not change between versions. Times are seconds.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	out := bufio.NewWriter(w)
 	b := breakDown(p, &v)
@@ -128,7 +128,7 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	row("total", share{ns: b.total()}, "")
 }
 
-// writeNotSampled writes what to do about time on the CPU without samples.
+// writeNotSampled writes what to do about on-CPU time without samples.
 func (b *breakdown) writeNotSampled(w io.Writer, a *profile.About) {
 	if b.notSampled.ns == 0 {
 		return
@@ -139,7 +139,7 @@ func (b *breakdown) writeNotSampled(w io.Writer, a *profile.About) {
 	if a.Spread {
 		advice = often + " or record for longer"
 	}
-	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so where in the code it was spent is unknown: %s.",
+	wrapped(w, "", fmt.Sprintf("%.1f%% of the on-CPU time has no sample, so where in the code it was spent is unknown: %s.",
 		100*part(b.notSampled.ns, b.onCPU.ns), advice))
 }
 
@@ -159,7 +159,7 @@ func (b *breakdown) explainCoverage(w io.Writer, window int64, a *profile.About)
 	fmt.Fprintln(w)
 	b.writeReading(w, window, a)
 	fmt.Fprintln(w)
-	wrapped(w, "", "Coverage is (on-CPU + blocked + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
+	wrapped(w, "", "Coverage is (on-CPU + blocked + scheduling delay) / window. Waits for work, unknown time and off-CPU intervals "+
 		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
 }
 
@@ -212,6 +212,7 @@ func wrapped(w io.Writer, head, text string) {
 	fmt.Fprintln(w, strings.TrimRight(at, " "))
 }
 
+// listed joins two texts by a comma; either may be empty.
 func listed(a, b string) string {
 	switch {
 	case a == "":

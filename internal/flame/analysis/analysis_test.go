@@ -34,7 +34,7 @@ func onlyThread(tid int32) graph.View {
 
 func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(10))
-	flametest.Says(t, text, "of: process app (pid 10)", "threads: 1", "recorded: 2026-11-21 20:30:00 UTC", "window: 10.000000 s",
+	flametest.CheckLines(t, text, "of: process app (pid 10)", "threads: 1", "recorded: 2026-11-21 20:30:00 UTC", "window: 10.000000 s",
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "blocked: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
 		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window (100%: one thread always at work)",
@@ -43,7 +43,7 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 
 func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
-	flametest.Says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
+	flametest.CheckLines(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
 		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window (100%: one thread always at work)")
 	if !strings.Contains(text, "short-lived") {
 		t.Errorf("a thread that lived for less than half of the window is not reported as short-lived:\n%s", text)
@@ -52,7 +52,7 @@ func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 
 func TestAnalysisInterpretsCoverage(t *testing.T) {
 	p := flametest.Analysed()
-	flametest.Says(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window (100%: one thread always at work)",
+	flametest.CheckLines(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window (100%: one thread always at work)",
 		"reading: normal: most of the window is covered, 70% of it blocked", " (mostly disk wait)")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
@@ -67,7 +67,7 @@ func TestAnalysisInterpretsCoverage(t *testing.T) {
 	if text := analysisOf(t, p, onlyThread(10)); !strings.Contains(text, "mostly left out") {
 		t.Errorf("eight of ten seconds of short blocks are not read as left out:\n%s", text)
 	}
-	flametest.Says(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
+	flametest.CheckLines(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
 }
 
 // reads checks the reading of a profile, with its lines joined.
@@ -131,7 +131,7 @@ func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {
 
 func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
-	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so where in the code it was spent is",
+	flametest.CheckLines(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the on-CPU time has no sample, so where in the code it was spent is",
 		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
 	const advice = "or divide each thread's time evenly among all of its samples (wprof-flame --spread thread)."
 	if !strings.Contains(strings.Join(strings.Fields(text), " "), advice) {
@@ -145,7 +145,7 @@ func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	p := flametest.Analysed()
 	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
 	text = analysisOf(t, p, onlyThread(10))
-	flametest.Says(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
+	flametest.CheckLines(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
 	if strings.Contains(text, "not sampled") || strings.Contains(text, "no sample") {
 		t.Errorf("time with samples is reported as without:\n%s", text)
 	}
@@ -185,12 +185,12 @@ func TestAnalysisNamesALockWaitedForAllTheTime(t *testing.T) {
 func TestVeryShortWindowHasNoRecorderShare(t *testing.T) {
 	p := flametest.Analysed()
 	p.About.Window = 3e6
-	flametest.Says(t, analysisOf(t, p, graph.View{}), "recorder CPU: 0.300000 s")
+	flametest.CheckLines(t, analysisOf(t, p, graph.View{}), "recorder CPU: 0.300000 s")
 }
 
 func TestAnalysisRanksBlockingStacks(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), graph.View{})
-	flametest.Says(t, text, "Top 2 blocking stacks of 2, innermost function first",
+	flametest.CheckLines(t, text, "Top 2 blocking stacks of 2, innermost function first",
 		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
 		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
 		"Top 1 waits for work of 1, innermost function first")
@@ -200,7 +200,7 @@ func TestAnalysisOfSlotsCoversTheirTimeOnly(t *testing.T) {
 	p := flametest.Analysed()
 	p.Slot, p.Slots = 1e9, 10
 	p.Threads[0].Cells[0].Slots = []profile.SlotTime{{Slot: 2, Ns: 5e8}, {Slot: 7, Ns: 15e8}}
-	flametest.Says(t, analysisOf(t, p, graph.View{From: 2, To: 4}), "window: 2.000000 s", "on-CPU: 0.500000 s 100.0% 25.0% 25 samples", "total: 0.500000 s 100.0% 25.0%")
+	flametest.CheckLines(t, analysisOf(t, p, graph.View{From: 2, To: 4}), "window: 2.000000 s", "on-CPU: 0.500000 s 100.0% 25.0% 25 samples", "total: 0.500000 s 100.0% 25.0%")
 }
 
 func TestThreadTableSumsUpItsRows(t *testing.T) {
@@ -208,7 +208,7 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 	if err := WriteThreads(&out, flametest.Analysed(), graph.View{}); err != nil {
 		t.Fatal(err)
 	}
-	flametest.Says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
+	flametest.CheckLines(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
 		" 11 kworker/0:1 <x> 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
 }
 
@@ -220,5 +220,5 @@ func TestThreadTableNamesSeveralProcesses(t *testing.T) {
 	if err := WriteThreads(&out, p, graph.View{}); err != nil {
 		t.Fatal(err)
 	}
-	flametest.Says(t, out.String(), "of: 2 processes", " 10 app:main 10.000 2.000 3.000 1.000 3.000 60.0%", " 20 other:main 4.000 0.000 4.000 0.000 0.000 40.0%")
+	flametest.CheckLines(t, out.String(), "of: 2 processes", " 10 app:main 10.000 2.000 3.000 1.000 3.000 60.0%", " 20 other:main 4.000 0.000 4.000 0.000 0.000 40.0%")
 }

@@ -11,10 +11,10 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// maxFrames is how many functions of a stack an analysis names.
+// maxFrames is the maximum number of functions of a stack in an analysis.
 const maxFrames = 32
 
-// blocker is a stack in which threads were off the CPU, for one reason.
+// blocker is a stack in which threads were off-CPU for one reason.
 type blocker struct {
 	reason string
 	frames []*graph.Step  // outermost first
@@ -22,8 +22,7 @@ type blocker struct {
 	share
 }
 
-// blockerKey is what time is summed by before stacks are written as text: different places in the code may have
-// the same text.
+// blockerKey is the key by which times are added up first. Stacks with different keys may have the same function names.
 type blockerKey struct {
 	stack  profile.NodeID
 	reason string
@@ -76,7 +75,7 @@ func merged(p *profile.Profile, order []blockerKey, sums map[blockerKey]*share) 
 	return all
 }
 
-// writeTop lists the stacks of a class in which most time was spent; nothing if there are none of waits for work.
+// writeTop lists the stacks of a class with the most time. It writes nothing if there are no waits for work.
 func writeTop(w io.Writer, p *profile.Profile, title string, class profile.Class, top int, v *graph.View) {
 	all := blockersOf(p, class, v)
 	if len(all) == 0 {

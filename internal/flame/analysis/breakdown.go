@@ -8,22 +8,22 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// breakdown is where the time of some threads went, by what they did.
+// breakdown is the time of some threads by what they did.
 type breakdown struct {
 	threads    int
 	lifetime   int64 // ns in the window, of all of them together
 	onCPU      share
-	notSampled share         // of it, without samples
+	notSampled share         // of onCPU
 	off        []reasonShare // blocked, except waits for work; the longest first
 	runnable   share
 	preempt    share
 	idle       share
 	unknown    share
-	futexIdle  int64  // ns of idle in futex waits
-	lockIdle   int64  // ns of those in a function that waits for a lock
+	futexIdle  int64  // ns of idle that are futex waits
+	lockIdle   int64  // ns of futexIdle in a function that waits for a lock
 	lockOff    int64  // ns of off in such a function
 	lock       string // one such function
-	leftOut    int64  // ns of times off the CPU that Options.MinBlock left out
+	leftOut    int64  // ns of off-CPU intervals that Options.MinBlock left out
 }
 
 // share is a time, ns, and a count.
@@ -32,7 +32,7 @@ type share struct {
 	count uint64
 }
 
-// reasonShare is the time off the CPU for one reason.
+// reasonShare is the off-CPU time for one reason.
 type reasonShare struct {
 	reason string
 	share
@@ -119,8 +119,8 @@ func (b *breakdown) total() int64 {
 	return b.onCPU.ns + b.blocked().ns + b.delay().ns + b.idle.ns + b.unknown.ns + b.leftOut
 }
 
-// covered returns the time at work, which coverage compares with the window. Waits for work, unknown time and time that was
-// left out do not count: with them every thread's time adds up to its lifetime.
+// covered returns the time at work, of which coverage is the share of the window. It excludes waits for work, unknown time and time
+// that was left out: with these, every thread's time adds up to its lifetime.
 func (b *breakdown) covered() int64 { return b.onCPU.ns + b.blocked().ns + b.delay().ns }
 
 // coverage returns the time at work as a share of the window: 1 for one thread that is at work all the time.

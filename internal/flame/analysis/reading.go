@@ -19,7 +19,7 @@ func (b *breakdown) reading(window int64, a *profile.About) string {
 	case c >= 0.5:
 		return "normal: most of the window is covered" + b.most() + b.contention(window, b.isMostlyDelay())
 	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
-		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them",
+		return fmt.Sprintf("mostly left out: off-CPU intervals below %s make up %s; use a lower minimum to see them",
 			shortDuration(a.MinBlock), seconds(b.leftOut))
 	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns && a.IsLossy:
 		return "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters"
@@ -69,7 +69,7 @@ func (b *breakdown) mostReason() string {
 	return " (mostly " + b.off[0].reason + ")"
 }
 
-// mayBeLock warns if waits for work may be waits for a lock: futex waits for a lock and for a queue look the same.
+// mayBeLock returns a warning if waits for work may be waits for a lock: futex waits for a lock and for a queue look the same.
 func (b *breakdown) mayBeLock() string {
 	switch half := b.idle.ns / 2; {
 	case b.lockIdle > half:
@@ -97,8 +97,8 @@ func (b *breakdown) addFutex(p *profile.Profile, class profile.Class, stack prof
 	}
 }
 
-// contention names scheduling delay, unless it is named already, and waits for locks, each if it is substantial. [breakdown.most] names
-// neither where many threads sleep.
+// contention names scheduling delay, unless that is named already, and waits for locks, each if it is more than a tenth of the time
+// at work. [breakdown.most] names neither if many threads sleep.
 func (b *breakdown) contention(window int64, isDelayNamed bool) string {
 	isMuch := func(ns int64) bool { return ns > b.covered()/10 && ns > window/100 }
 	var parts []string
@@ -156,7 +156,7 @@ func lockIn(p *profile.Profile, stack profile.NodeID) (name string) {
 	return name
 }
 
-// isLock reports whether a function of glibc or musl waits for a lock or a semaphore. It knows all their names, such as
+// isLock reports whether a function of glibc or musl waits for a lock or a semaphore, in all variants, such as
 // __pthread_mutex_lock_slow and __new_sem_wait.
 func isLock(function string) bool {
 	name := strings.TrimLeft(function, "_")

@@ -10,7 +10,7 @@ import (
 )
 
 // WriteThreads writes a table of the threads of a view: the lifetime of each in the window, the times by what it did, and its
-// coverage; and the same for all together. Times are seconds.
+// coverage. The last row is for all together. Times are seconds.
 func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 	out := bufio.NewWriter(w)
 	all := breakDown(p, &v)
@@ -33,7 +33,7 @@ func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 	all.writeRow(out, "all", "", window)
 	if missing := all.unknown.ns + all.leftOut; missing > 0 {
 		fmt.Fprintln(out)
-		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are in no column: unknown time, and times off the CPU that were left out as too short.", seconds(missing)))
+		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are in no column: unknown time, and off-CPU intervals that were left out as too short.", seconds(missing)))
 	}
 	all.explainCoverage(out, window, &p.About)
 	writeCost(out, p)

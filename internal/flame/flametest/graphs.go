@@ -9,7 +9,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// Compared is the graph of both.
+// Compared returns the graph of g compared with base.
 func Compared(g, base *graph.Graph, scale float64) *graph.Graph {
 	b := graph.NewBuilder(graph.View{}, &profile.Profile{}, &profile.Profile{})
 	for side, g := range []*graph.Graph{g, base} {
@@ -29,7 +29,7 @@ func stepsTo(g *graph.Graph, i int32) []graph.Step {
 	return append(stepsTo(g, g.Nodes[i].Parent), *g.Nodes[i].Step)
 }
 
-// graphOf is a graph of paths, whose frames are functions, each with its time on the CPU.
+// Graph returns a graph of paths, whose frames are functions, each path with its on-CPU time.
 func Graph(paths map[string]int64) *graph.Graph {
 	b := graph.NewBuilder(graph.View{}, &profile.Profile{})
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -42,7 +42,7 @@ func Graph(paths map[string]int64) *graph.Graph {
 	return b.End()
 }
 
-// PathOf is the way to a node, without the root.
+// PathOf returns the path to a node, without the root.
 func PathOf(g *graph.Graph, i int32) string {
 	if g.Nodes[i].Parent <= 0 {
 		return g.Nodes[i].Name

@@ -32,7 +32,8 @@ func (b *Builder) Frame(f profile.Frame) profile.FrameID {
 	return profile.FrameID(len(b.Frames) - 1)
 }
 
-// Function is the frame of a function of /bin/box; in the kernel with a name that begins with k_; a note in brackets.
+// Function returns the frame of a function: of the kernel if its name begins with k_, a note if it is in brackets, otherwise of
+// /bin/box.
 func (b *Builder) Function(name string) profile.FrameID {
 	id := b.named[name]
 	if id == 0 {
@@ -51,7 +52,7 @@ func (b *Builder) Function(name string) profile.FrameID {
 	return id
 }
 
-// Stack is one of frames, outermost first.
+// Stack returns a stack of frames, outermost first.
 func (b *Builder) Stack(frames ...profile.FrameID) (id profile.NodeID) {
 	for _, f := range frames {
 		n := profile.Node{Parent: id, Frame: f}
@@ -65,7 +66,7 @@ func (b *Builder) Stack(frames ...profile.FrameID) (id profile.NodeID) {
 	return id
 }
 
-// Calls is the stack of functions by name, outermost first.
+// Calls returns the stack of functions by name, outermost first.
 func (b *Builder) Calls(names ...string) profile.NodeID {
 	var frames []profile.FrameID
 	for _, name := range names {
@@ -98,7 +99,7 @@ func Cell(class profile.Class, state format.State, stack profile.NodeID, ns int6
 	return c
 }
 
-// Box is a process of two threads: one works and waits, the other one serves.
+// Box returns the profile of a process with two threads: one works and waits, the other one serves requests.
 func Box() *Builder {
 	b := New()
 	on := b.Calls("main", "work", "spin")
@@ -123,7 +124,7 @@ func Box() *Builder {
 	return b
 }
 
-// Named is a profile in which everything that others may name has this name.
+// Named returns a profile in which everything that has a name in a capture has this name.
 func Named(name string) *Builder {
 	b := New()
 	b.About.Host, b.About.Kernel, b.About.OffCPU, b.About.Sources = name, name, name, []profile.Source{{Name: name, Period: 1}}
@@ -160,7 +161,7 @@ func (p Pieces) Each(visit func(*profile.Piece) error) error {
 	return nil
 }
 
-// CellNames are the functions of a cell, the innermost first.
+// CellNames returns the functions of a cell, innermost first.
 func CellNames(p *profile.Profile, c *profile.Cell) (names []string) {
 	switch c.Class {
 	case profile.ClassIdle, profile.ClassNew, profile.ClassUnknown:
@@ -198,8 +199,8 @@ func Analysed() *profile.Profile {
 	return p
 }
 
-// Says checks lines of a text, in which blanks are one each.
-func Says(t *testing.T, text string, want ...string) {
+// CheckLines checks that a text has lines; several spaces count as one.
+func CheckLines(t *testing.T, text string, want ...string) {
 	t.Helper()
 	flat := regexp.MustCompile(` +`).ReplaceAllString(text, " ")
 	for _, w := range want {
@@ -209,7 +210,7 @@ func Says(t *testing.T, text string, want ...string) {
 	}
 }
 
-// AllPieces are copies of all pieces of a trail.
+// AllPieces returns copies of all pieces of a trail.
 func AllPieces(t testing.TB, trail profile.Trail) (all []profile.Piece) {
 	t.Helper()
 	if err := trail.Each(func(p *profile.Piece) error {
@@ -221,7 +222,7 @@ func AllPieces(t testing.TB, trail profile.Trail) (all []profile.Piece) {
 	return all
 }
 
-// OddNames adds names as no program should have them to a fuzz test.
+// OddNames adds names with unusual characters and lengths to a fuzz test.
 func OddNames(add func(...any)) {
 	for _, name := range []string{
 		"", " ", "plain", "a\xffb", "\xed\xa0\x80", "a\x00b", "\n\r\t\"\\</script>", "\u2028\u2029", "a;b 12", "[idle]", "operator<<",

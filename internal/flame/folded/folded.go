@@ -18,7 +18,7 @@ const (
 	Microseconds Unit = iota
 	Nanoseconds
 	Milliseconds
-	Samples // samples on the CPU, blocks and waits for a CPU off it
+	Samples // number of samples, of blocks and of waits for a CPU
 )
 
 // ns returns the length of a unit; 0 for Samples.
@@ -29,7 +29,7 @@ func (u Unit) ns() int64 {
 // Text selects how a graph is written as folded stacks.
 type Text struct {
 	Unit   Unit
-	Kernel bool // frames of the kernel end in _[k]
+	Kernel bool // kernel frames have the suffix _[k]
 }
 
 // Suffixes of frames.
@@ -74,7 +74,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
 	return out.Flush()
 }
 
-// WriteGraph writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
+// WriteGraph writes folded stacks, one per line: the frames from the root on, separated by semicolons, a space and
 // the weight. For a graph that is compared with another one, the other's weight comes before its own, as difffolded.pl
 // writes it.
 //
@@ -95,7 +95,7 @@ func writeFoldedGraph(w *bufio.Writer, g *graph.Graph, t Text) {
 		f.write(child)
 	}
 	if f.line = append(f.line[:0], "[all]"...); g.Self[0].Ns() > 0 {
-		f.weigh(0)
+		f.writeLine(0)
 	}
 }
 
@@ -125,7 +125,7 @@ func (f *folder) write(id int32) {
 	case graph.MarkOff:
 		f.line = append(f.line, offSuffix...)
 	}
-	f.weigh(id)
+	f.writeLine(id)
 	f.line = f.line[:plain]
 	for _, child := range f.g.Children(id) {
 		f.write(child)
@@ -133,14 +133,14 @@ func (f *folder) write(id int32) {
 	f.line = f.line[:length]
 }
 
-// weigh writes the current line with a node's own weight.
-func (f *folder) weigh(id int32) {
+// writeLine writes the current line with a node's own weight.
+func (f *folder) writeLine(id int32) {
 	own := f.own.round(f.g.Self[id])
 	if f.g.Base == nil {
 		if own == 0 {
 			return
 		}
-		_, _ = f.w.Write(f.line) // its Flush returns the error
+		_, _ = f.w.Write(f.line) // the error is returned by Flush
 	} else {
 		base := f.base.round(f.g.BaseSelf[id])
 		if own == 0 && base == 0 {

@@ -18,10 +18,10 @@ type pprofValue int
 const (
 	pprofSamples pprofValue = iota // samples taken on a CPU
 	pprofOnCPU                     // ns on a CPU
-	pprofWaits                     // times blocked
+	pprofWaits                     // number of blocks and waits for work
 	pprofOffCPU                    // ns blocked, or waiting for work
 	pprofDelay                     // ns runnable, waiting for a CPU
-	pprofUnknown                   // ns in which it is unknown what the thread did
+	pprofUnknown                   // ns with unknown state
 	pprofWall                      // ns, all of the above
 
 	pprofValues
@@ -45,10 +45,10 @@ func pprofTypes() []*gprofile.ValueType {
 //
 // Each sample is a cell. Its times are disjoint: on_cpu, off_cpu (blocked, or waiting for work), delay (runnable, waiting
 // for a CPU) and unknown add up to wall, and the wall times of a thread's samples to its lifetime in the window. The label
-// state is the reason for which the thread was off the CPU.
+// state is why the thread was off-CPU.
 //
-// The default value is on_cpu for views of time on the CPU and of all time: blocked stacks all end in the same few
-// functions of the kernel, which makes a poor list of functions.
+// The default value is on_cpu also for views of all time: blocked stacks all end in the same few kernel functions, which
+// makes a poor list of functions.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	tables := newPprofTables(p, v)
 	v.EachCell(p, tables.use)
@@ -68,7 +68,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	return out.Close()
 }
 
-// pprofNote returns the frame for why a thread was off the CPU; "" for none. [runnable] is left out: the sample type
+// pprofNote returns the frame for why a thread was off-CPU; "" for none. [runnable] is left out without States: the sample type
 // shows it, and a frame for it would hide the function that waited.
 func pprofNote(v *graph.View, c *profile.Cell) string {
 	if c.Class.Delay() && !v.States {
@@ -118,10 +118,10 @@ func pprofComments(a *profile.About) []string {
 		all = append(all, fmt.Sprintf("a sample of %s every %v", text(s.Name), time.Duration(s.Period)))
 	}
 	if a.OffCPU != "" {
-		all = append(all, "stacks off the CPU: "+text(a.OffCPU))
+		all = append(all, "off-CPU stacks: "+text(a.OffCPU))
 	}
 	if a.ShortBlocks > 0 {
-		all = append(all, fmt.Sprintf("left out: %v of times off the CPU shorter than %v", time.Duration(a.ShortBlocks), time.Duration(a.MinBlock)))
+		all = append(all, fmt.Sprintf("left out: %v in off-CPU intervals shorter than %v", time.Duration(a.ShortBlocks), time.Duration(a.MinBlock)))
 	}
 	if a.IsLossy {
 		all = append(all, fmt.Sprintf("events are missing: %d are known to be lost", a.Lost))

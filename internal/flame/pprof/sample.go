@@ -24,8 +24,8 @@ const (
 	labelUnit          protowire.Number = 4
 )
 
-// pprofSampleWriter appends samples to an encoded profile without any. The library would need a kilobyte of memory for each;
-// here they are written one by one, which the format allows: its lists may come in pieces, even the list of strings.
+// pprofSampleWriter appends samples to an encoded profile without samples. The library would need a kilobyte of memory for each;
+// here they are written one by one. The format allows that: the elements of its lists, also of strings, need not be together.
 type pprofSampleWriter struct {
 	p       *profile.Profile
 	v       graph.View
@@ -83,7 +83,7 @@ func (s *pprofSampleWriter) write(number protowire.Number, value []byte) {
 	}
 }
 
-// addLocations adds the cell's stack, the innermost place first.
+// addLocations adds the cell's stack, innermost frame first.
 func (s *pprofSampleWriter) addLocations(c *profile.Cell) {
 	s.packed = s.packed[:0]
 	if note := pprofNote(&s.v, c); note != "" {
@@ -150,8 +150,8 @@ func (s *pprofSampleWriter) addText(key, value string) {
 	s.endLabel()
 }
 
-// addNumber adds a number, which pprof -tagfocus matches. Its unit is the one that pprof assumes where there is none: a
-// label without text and unit is lost when it is 0.
+// addNumber adds a number, which pprof -tagfocus matches. The unit is what pprof assumes if there is none: it drops labels of 0
+// without text and unit.
 func (s *pprofSampleWriter) addNumber(key string, value uint64) {
 	s.beginLabel(key)
 	s.label = protowire.AppendTag(s.label, labelNumber, protowire.VarintType)

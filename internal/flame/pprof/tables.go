@@ -13,8 +13,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// pprofTables has the locations of a pprof profile. A location has the id of its frame; notes, which are no frames,
-// come after all frames.
+// pprofTables has the locations of a pprof profile. A location has the id of its frame. The ids of notes come after those of
+// all frames.
 type pprofTables struct {
 	p         *profile.Profile
 	v         graph.View
@@ -24,7 +24,7 @@ type pprofTables struct {
 	functions map[gprofile.Function]*gprofile.Function
 }
 
-// moduleKey identifies a version of a file or of another piece of code.
+// moduleKey identifies a version of a file, or other code.
 type moduleKey struct {
 	path, buildID string
 	kernel        bool
@@ -104,7 +104,7 @@ func (t *pprofTables) note(note string) uint64 { return t.noteID(slices.Index(t.
 
 func (t *pprofTables) noteID(i int) uint64 { return uint64(len(t.p.Frames) + i) }
 
-// markSymbolized sets what is known of a mapping's locations. Only if no function has a name, pprof looks for the file, by
+// markSymbolized sets which names a mapping's locations have. Only if none has a function name does pprof look for the file, by
 // its build-id, to symbolize them.
 func markSymbolized(m *gprofile.Mapping, f *profile.Frame) {
 	m.HasFunctions = m.HasFunctions || isNamed(f)
@@ -140,7 +140,7 @@ func (t *pprofTables) function(file *gprofile.Profile, fn profile.Function) *gpr
 	return made
 }
 
-// isNamed reports whether a frame has the name of a function, not just its module's name in brackets.
+// isNamed reports whether a frame has the name of a function, not only its module's name in brackets.
 func isNamed(f *profile.Frame) bool {
 	first := &f.Functions[0]
 	return first.Linkage != "" || !strings.HasPrefix(first.Name, "[")
@@ -165,8 +165,8 @@ func (t *pprofTables) mappings() map[moduleKey]*gprofile.Mapping {
 	return all
 }
 
-// ranges returns the modules of the used frames in the order of their first frame; but the program with the most time
-// comes first, because pprof shows the first module's name as the title.
+// ranges returns the modules of the used frames: programs with the most time first, because pprof shows the first module's name
+// as the title, and then others in the order of their first frame.
 func (t *pprofTables) ranges() []moduleRange {
 	var all []moduleRange
 	index := make(map[moduleKey]int)
@@ -189,7 +189,7 @@ func (t *pprofTables) ranges() []moduleRange {
 	return all
 }
 
-// programNs returns a program's time; a module that is none sorts after all programs.
+// programNs returns a program's time; -1 for other modules, which sort after all programs.
 func (r *moduleRange) programNs() int64 {
 	if r.isProgram() {
 		return r.ns

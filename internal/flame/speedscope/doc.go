@@ -1,2 +1,2 @@
-// Package speedscope writes what threads did in order of time, for speedscope.
+// Package speedscope writes the stacks of each thread in order of time, for speedscope.
 package speedscope

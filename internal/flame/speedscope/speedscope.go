@@ -13,13 +13,13 @@ import (
 	"wprof/internal/printable"
 )
 
-// Write writes what each thread did in order of time: a speedscope profile for each thread that has a trail, the one that
-// was on the CPU longest first. Of the view it uses Mode, NoIdleWaits and Only; time that the view leaves out is a gap.
+// Write writes a speedscope profile of each thread that has a trail: its stacks in order of time. The thread that was on the CPU
+// longest comes first. Of the view it uses Mode, NoIdleWaits and Only; time that the view leaves out is empty.
 // Times are ns since About.From; a thread's begin and end with its lifetime in the window.
 //
-// Why a thread was off the CPU is a frame on top of the stack. Pieces are read as they are written, one at a time. The
-// profiles are of the type with whole stacks: as a sequence of entered and left frames a million switches took 565
-// bytes each.
+// The innermost frame shows why a thread was off-CPU. Pieces are read as they are written, one at a time. The
+// profiles are of the type with whole stacks ("sampled"): with "evented" ones, of entered and left frames, a million switches took
+// 565 bytes each.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	v.States = true
 	s := &speedscope{
@@ -48,8 +48,8 @@ type speedscope struct {
 	profiles int           // written so far
 	frames   map[speedscopeFrame]int
 	ordered  []speedscopeFrame
-	lines    []uint32 // of ordered; 0 where several are known
-	ofFrame  [][]int  // of each of the profile's frames that is used
+	lines    []uint32 // of ordered; 0: unknown, or several
+	ofFrame  [][]int  // numbers of the functions of each frame of the profile that is used
 	number   []byte
 }
 
@@ -95,19 +95,19 @@ func (s *speedscope) thread(t *profile.Thread) error {
 	b := &speedscopeThread{speedscope: s, trail: t.Trail}
 	l := &s.p.Labels[t.Label]
 	if err := b.each(func(ns int64, stack []int) {
-		if b.stays++; b.stays == 1 {
+		if b.written++; b.written == 1 {
 			b.begin(l.Comm + " " + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID)))
 		} else {
 			b.write(",")
 		}
 		b.stack(stack)
-	}); err != nil || b.stays == 0 {
+	}); err != nil || b.written == 0 {
 		return err
 	}
 	b.write("],\"weights\":[")
-	b.stays = 0
+	b.written = 0
 	if err := b.each(func(ns int64, stack []int) {
-		if b.stays++; b.stays > 1 {
+		if b.written++; b.written > 1 {
 			b.write(",")
 		}
 		b.int(ns)
@@ -124,17 +124,17 @@ func (s *speedscope) thread(t *profile.Thread) error {
 type speedscopeThread struct {
 	*speedscope
 	trail      profile.Trail
-	stays      int   // written so far
+	written    int   // stacks, or their times, so far
 	from       int64 // where the first piece begins
-	at, until  int64 // where the stack that has not been visited yet begins and ends
-	open, next []int // that stack, outermost first, and the one of the next piece
+	at, until  int64 // where the current stack, which was not visited yet, begins and ends
+	open, next []int // the current stack, outermost first, and that of the next piece
 }
 
-// each visits the stacks in order of time, and how long the thread was in each; an empty one is a gap.
+// each visits the stacks in order of time, with the time in each. The stack of time that is not shown is empty.
 func (b *speedscopeThread) each(visit func(ns int64, stack []int)) error {
 	isFirst := true
 	b.open = b.open[:0]
-	become := func(from int64, stack []int) {
+	change := func(from int64, stack []int) {
 		if slices.Equal(stack, b.open) {
 			return
 		}
@@ -151,12 +151,12 @@ func (b *speedscopeThread) each(visit func(ns int64, stack []int)) error {
 			isFirst = false
 			b.from, b.at, b.until = p.From, p.From, p.From
 		case p.From > b.until: // between two recordings
-			become(b.until, nil)
+			change(b.until, nil)
 		}
 		b.next = b.appendStack(b.next[:0], p)
-		become(max(p.From, b.until), b.next)
+		change(max(p.From, b.until), b.next)
 		b.until = max(b.until, p.To)
-		_, err := b.out.Write(nil) // the first error of all that was written
+		_, err := b.out.Write(nil) // the first error so far
 		return err
 	})
 	if err == nil && b.until > b.at {
