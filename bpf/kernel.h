@@ -41,6 +41,7 @@ enum {
 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
+#define EFAULT 14
 #define EBUSY 16
 
 /* include/linux/sched.h */

@@ -18,16 +18,6 @@ struct {
 
 static __u64 reported_files[REPORTED_FILES];
 
-/* ctime: when a file's contents, owner, mode or number of links last changed. */
-static __always_inline __u64 ctime_ns(struct inode *inode)
-{
-	if (bpf_core_field_exists(inode->i_ctime_sec))
-		return inode->i_ctime_sec * 1000000000ULL + inode->i_ctime_nsec;
-	if (bpf_core_field_exists(inode->__i_ctime))
-		return inode->__i_ctime.tv_sec * 1000000000ULL + inode->__i_ctime.tv_nsec;
-	return inode->i_ctime.tv_sec * 1000000000ULL + inode->i_ctime.tv_nsec;
-}
-
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(new_program, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {

@@ -110,10 +110,18 @@ func (t *Tracer) awaitProbe() error {
 func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
 
 // ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC
-// ns, back to back. It is called after the window has closed.
+// ns, back to back. Of one that has run meanwhile the stack is not right: it is called after the window has closed, or for the unwind
+// tables that the stacks need.
 func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 	if t.blocked == nil {
 		return fmt.Errorf("read the stacks of blocked threads: %w", fs.ErrNotExist)
+	}
+	if t.unwind != nil {
+		t.unwind.mu.Lock()
+		defer t.unwind.mu.Unlock()
+		if t.unwind.closed {
+			return fmt.Errorf("read the stacks of blocked threads: %w", fs.ErrClosed)
+		}
 	}
 	if err := t.collection.Variables["closed_at"].Set(uint64(since)); err != nil {
 		return fmt.Errorf("set the time of the window's end for the task iterator: %w", err)

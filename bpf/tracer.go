@@ -300,7 +300,9 @@ func (t *Tracer) Disarm() error {
 
 // AwaitPrograms returns when all programs that were running when it was called have ended, also on a CPU that the
 // hypervisor has descheduled. It takes milliseconds, and may be called from any goroutine.
-func (t *Tracer) AwaitPrograms() {
+func (t *Tracer) AwaitPrograms() { awaitPrograms() }
+
+func awaitPrograms() {
 	// Programs run inside a read-side section of RCU; this waits for all of them.
 	const membarrierGlobal = 1 // MEMBARRIER_CMD_GLOBAL, include/uapi/linux/membarrier.h
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -16,7 +18,7 @@ import (
 	"wprof/internal/unwind"
 )
 
-// Dimensions of unwind.h.
+// Dimensions of unwindtable.h.
 const (
 	unwindChunkWords = 1 << 18
 	unwindChunkSlack = 1024
@@ -40,24 +42,25 @@ func VDSO() UnwindFile { return UnwindFile{Device: math.MaxUint32} }
 // unwindTable mirrors struct unwind_table.
 type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used uint32 }
 
-// UnwindMapping is a mapping of a file that has no table: struct unwind_mapping.
-type UnwindMapping struct {
+// MissedMapping is a mapping of a file that has no table: struct missed_mapping.
+type MissedMapping struct {
 	Start, End uint64
-	PID, Count uint32 // Count: in how many stacks it was met
+	PID, Count uint32 // Count: number of stacks that needed the table
 }
 
-// UnwindTables is the memory of the kernel programs for tables, see unwind.h. Its methods may be called by any goroutine, also
+// UnwindTables is the memory of the kernel programs for tables, see unwindtable.h. Its methods may be called by any goroutine, also
 // after [Tracer.Close]: then they do nothing.
 type UnwindTables struct {
-	mu                   sync.Mutex
+	mu                   sync.Mutex // held while programs run that RCU does not wait for
 	closed               bool
 	files, missed, outer *ebpf.Map
 	inner                *ebpf.MapSpec
 	chunks               []unwindChunk
-	next                 uint32 // first free word
+	room                 room
+	ranges               map[UnwindFile]wordRange
 	maxChunks            int
-	version              *ebpf.Variable // changes with each table
-	tables               uint32
+	generation, version  *ebpf.Variable // version: changes with each table
+	changes              uint32
 }
 
 type unwindChunk struct {
@@ -66,9 +69,10 @@ type unwindChunk struct {
 }
 
 func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) *UnwindTables {
-	maps := t.collection.Maps
+	maps, variables := t.collection.Maps, t.collection.Variables
 	return &UnwindTables{files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
-		maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes), version: t.collection.Variables["unwind_version"]}
+		ranges: map[UnwindFile]wordRange{}, maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes),
+		generation: variables["generation"], version: variables["unwind_version"]}
 }
 
 // Bytes returns how much kernel memory the tables take.
@@ -79,21 +83,21 @@ func (u *UnwindTables) Bytes() int {
 }
 
 // Missed returns the mappings of files whose tables the programs missed since the last call.
-func (u *UnwindTables) Missed() (map[UnwindFile]UnwindMapping, error) {
+func (u *UnwindTables) Missed() (map[UnwindFile]MissedMapping, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := map[UnwindFile]UnwindMapping{}
+	all := map[UnwindFile]MissedMapping{}
 	if u.closed {
 		return all, nil
 	}
 	var file UnwindFile
-	var mapping UnwindMapping
+	var mapping MissedMapping
 	for entries := u.missed.Iterate(); entries.Next(&file, &mapping); {
 		all[file] = mapping
 	}
 	for file := range all {
 		if err := u.missed.Delete(file); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return nil, fmt.Errorf("remove a request for an unwind table: %w", err)
+			return nil, fmt.Errorf("remove a missed unwind table: %w", err)
 		}
 	}
 	return all, nil
@@ -102,37 +106,112 @@ func (u *UnwindTables) Missed() (map[UnwindFile]UnwindMapping, error) {
 // ErrUnwindFull: there is no room for another table.
 var ErrUnwindFull = errors.New("the memory for unwind tables is full")
 
-// Add gives the programs the table of a file; nil: the file has none.
-func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table) error {
+// Add stores the table of a file for the programs; nil: the file has none. It returns the files whose tables it has removed to make
+// room: those that were used least recently, and not in the current generation. isNeeded: the table counts as used in this generation.
+func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, isNeeded bool) (removed []UnwindFile, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
-		return nil
+		return nil, nil
 	}
 	entry := unwindTable{}
+	if entry.Used, err = u.readGeneration(); err != nil {
+		return nil, err
+	}
+	if !isNeeded {
+		entry.Used--
+	}
 	if t != nil && len(t.Pages) > 0 {
-		rules := (u.next + unwindRuleWords - 1) &^ (unwindRuleWords - 1)
-		entry.First, entry.Pages = t.First, uint32(len(t.Pages)-1)
-		entry.RulesAt = rules
-		entry.PagesAt = rules + uint32(len(t.Rules)*unwindRuleWords)
-		entry.RowsAt = entry.PagesAt + uint32(len(t.Pages))
-		end := entry.RowsAt + uint32(len(t.Rows))
-		if err := u.grow(end); err != nil {
-			return err
+		ruleWords := ruleWords(t.Rules)
+		var at wordRange
+		at, removed, err = u.alloc(uint32(len(ruleWords) + len(t.Pages) + len(t.Rows)))
+		if err != nil {
+			return removed, err
 		}
-		u.write(rules, ruleWords(t.Rules))
+		entry.First, entry.Pages, entry.RulesAt = t.First, uint32(len(t.Pages)-1), at.at
+		entry.PagesAt = entry.RulesAt + uint32(len(ruleWords))
+		entry.RowsAt = entry.PagesAt + uint32(len(t.Pages))
+		u.write(entry.RulesAt, ruleWords)
 		u.write(entry.PagesAt, t.Pages)
 		u.write(entry.RowsAt, t.Rows)
-		u.next = end
+		u.ranges[file] = at
 	}
 	if err := u.files.Put(file, entry); err != nil {
-		return fmt.Errorf("give the kernel programs an unwind table: %w", err)
+		return removed, fmt.Errorf("store an unwind table for the kernel programs: %w", err)
 	}
-	u.tables++
-	if err := u.version.Set(u.tables); err != nil {
-		return fmt.Errorf("report a new unwind table to the kernel programs: %w", err)
+	return removed, u.setVersion()
+}
+
+func (u *UnwindTables) readGeneration() (n uint32, err error) {
+	if err := u.generation.Get(&n); err != nil {
+		return 0, fmt.Errorf("read the generation: %w", err)
+	}
+	return n, nil
+}
+
+func (u *UnwindTables) setVersion() error {
+	u.changes++
+	if err := u.version.Set(u.changes); err != nil {
+		return fmt.Errorf("set the version of the unwind tables: %w", err)
 	}
 	return nil
+}
+
+// alloc makes room for a number of words, by removing tables if it has to.
+func (u *UnwindTables) alloc(words uint32) (at wordRange, removed []UnwindFile, err error) {
+	limit := uint32(u.maxChunks * unwindChunkWords)
+	at, ok := u.room.alloc(words, limit)
+	if !ok {
+		if removed, err = u.remove(words); err != nil {
+			return at, removed, err
+		}
+		if at, ok = u.room.alloc(words, limit); !ok {
+			return at, removed, ErrUnwindFull
+		}
+	}
+	return at, removed, u.grow(at.end)
+}
+
+// remove removes the tables that were used least recently until at least a number of words are free, if enough can be removed.
+func (u *UnwindTables) remove(words uint32) (removed []UnwindFile, err error) {
+	generation, err := u.readGeneration()
+	if err != nil {
+		return nil, err
+	}
+	var free uint32
+	var file UnwindFile
+	var table unwindTable
+	ages := map[UnwindFile]uint32{} // generations since it was used
+	for entries := u.files.Iterate(); entries.Next(&file, &table); {
+		if r, ok := u.ranges[file]; ok && table.Used != generation {
+			ages[file] = generation - table.Used
+			free += r.end - r.at
+		}
+	}
+	if free < words {
+		return nil, ErrUnwindFull
+	}
+	free = 0
+	oldest := func(a, b UnwindFile) int { return cmp.Compare(ages[b], ages[a]) }
+	for _, file := range slices.SortedFunc(maps.Keys(ages), oldest) {
+		if free >= 2*words { // free ranges may be apart
+			break
+		}
+		if err := u.files.Delete(file); err != nil {
+			return removed, fmt.Errorf("remove an unwind table: %w", err)
+		}
+		free += u.ranges[file].end - u.ranges[file].at
+		removed = append(removed, file)
+	}
+	if err := u.setVersion(); err != nil {
+		return removed, err
+	}
+	awaitPrograms()
+	for _, file := range removed {
+		u.room.release(u.ranges[file])
+		delete(u.ranges, file)
+	}
+	return removed, nil
 }
 
 func ruleWords(rules []unwind.Rule) []uint32 {
@@ -143,7 +222,7 @@ func ruleWords(rules []unwind.Rule) []uint32 {
 	return words
 }
 
-// grow makes the chunks up to a word.
+// grow allocates chunks up to a word.
 func (u *UnwindTables) grow(end uint32) error {
 	for uint32(len(u.chunks))*unwindChunkWords < end {
 		if len(u.chunks) >= u.maxChunks {
@@ -165,7 +244,7 @@ func (u *UnwindTables) grow(end uint32) error {
 	return nil
 }
 
-// write writes words, those at the beginning of a chunk also behind the one before.
+// write writes words, those at the beginning of a chunk also after the end of the one before.
 func (u *UnwindTables) write(at uint32, words []uint32) {
 	for len(words) > 0 {
 		chunk, offset := at/unwindChunkWords, at%unwindChunkWords
@@ -188,7 +267,7 @@ func (u *UnwindTables) close() error {
 	return errors.Join(errs...)
 }
 
-// UnwindCounts are what walks of user stacks by tables met: unwind_counts in unwind.h.
+// UnwindCounts are statistics of walks of user stacks by tables: unwind_counts in unwind.h.
 type UnwindCounts struct {
 	ByRule, ByPointer uint64 // frames
 	Mappings          uint64 // that were looked up
@@ -198,7 +277,7 @@ type UnwindCounts struct {
 // UnwindCounts returns the counts since the programs were loaded.
 func (t *Tracer) UnwindCounts() (c UnwindCounts, err error) {
 	if err := t.collection.Variables["unwind_counts"].Get(&c); err != nil {
-		return c, fmt.Errorf("read what walks by unwind tables met: %w", err)
+		return c, fmt.Errorf("read the unwind statistics: %w", err)
 	}
 	return c, nil
 }
@@ -208,6 +287,6 @@ func (c UnwindCounts) String() string {
 	for _, n := range c.Ends {
 		all += n
 	}
-	return fmt.Sprintf("%d walked, of which %d reached their root, %d were too deep, %d ended in no code, %d without a frame, %d where memory was not there; "+
+	return fmt.Sprintf("%d walked, of which %d reached their root, %d were too deep, %d ended outside executable mappings, %d without a frame, %d where memory was not there; "+
 		"%d frames by tables, %d by frame pointer; %d mappings looked up", all, c.Ends[1], c.Ends[0], c.Ends[2], c.Ends[3], c.Ends[4], c.ByRule, c.ByPointer, c.Mappings)
 }

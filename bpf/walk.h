@@ -25,21 +25,21 @@ enum unwind_end {
 	UNWIND_ENDS,
 };
 
-/* An executable mapping, and what is added to its addresses for the place in the file. */
-struct unwind_area {
-	__u64 start, end, in_file;
+/* An executable mapping, and what is added to its addresses for the offset in the file. */
+struct unwind_mapping {
+	__u64 start, end, to_offset;
 	struct unwind_table table;
 };
 
-#define UNWIND_AREAS 4
+#define UNWIND_MAPPINGS 4
 #define UNWIND_PROCESSES 8
-#define UNWIND_WINDOW 64
+#define CACHED_WORDS 64
 
-/* Areas of a process that were looked up before. */
-struct unwind_areas {
-	__u64 state; /* of the process's mappings for which they are right */
+/* Mappings of a process that were looked up before. */
+struct unwind_mappings {
+	__u64 version; /* see version_of_mappings() */
 	__u64 next;  /* to be replaced */
-	struct unwind_area all[UNWIND_AREAS];
+	struct unwind_mapping all[UNWIND_MAPPINGS];
 };
 
 struct unwind_walk {
@@ -47,14 +47,14 @@ struct unwind_walk {
 	__u64 fp_at; /* where the frame pointer is saved; 0: it is in fp */
 	__u32 by_rule, by_pointer, looked_up;
 	__u32 pid;
-	__u8 called; /* pc is a return address */
-	__u8 ended;  /* enum unwind_end */
-	__u8 process, area; /* of the last frame, in areas */
-	__u64 window_at;    /* address of what is in window; 0: nothing */
+	__u8 is_return;	    /* pc is a return address */
+	__u8 ended;	    /* enum unwind_end */
+	__u8 slot, mapping; /* of the last frame, in processes */
+	__u64 cached_at;    /* address of what is in cached; 0: nothing */
 	/* From here on it stays for later walks. */
 	__u64 walks;
-	__u64 window[UNWIND_WINDOW]; /* a part of the stack */
-	struct unwind_areas areas[UNWIND_PROCESSES];
+	__u64 cached[CACHED_WORDS]; /* a part of the stack */
+	struct unwind_mappings processes[UNWIND_PROCESSES];
 };
 
 #endif

@@ -223,8 +223,8 @@ func (r *recorder) Close() {
 }
 
 func (r *recorder) record() error {
-	r.unwind = startUnwinder(r.tracer.UnwindTables(), r.cfg)
-	defer r.unwind.stop(r.tracer)
+	r.unwind = startUnwinder(r.tracer, r.cfg)
+	defer r.unwind.stop()
 	err := r.openWindow()
 	close(r.opened)
 	if err != nil {

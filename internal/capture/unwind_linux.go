@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -23,26 +25,33 @@ import (
 const (
 	// The files whose tables the kernel programs miss are read at the shorter interval while there are any, at the longer one when there
 	// have been none for a while.
-	unwindOften  = 5 * time.Millisecond
-	unwindSeldom = 100 * time.Millisecond
-	// unwindFirst is how long the window waits for the tables of the requested processes; a program of 100 MB takes 150 ms.
-	unwindFirst = 250 * time.Millisecond
+	missedPollBusy = 5 * time.Millisecond
+	missedPollIdle = 100 * time.Millisecond
+	// requestedLimit is how long the opening of the window is delayed for the tables of the requested processes; a program of 100 MB
+	// takes 150 ms.
+	requestedLimit = 250 * time.Millisecond
+	// blockedPasses is how often the stacks of blocked threads are walked for the tables that they need. The first table that is
+	// missing hides the others.
+	blockedPasses = 5
 )
 
 // unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. Files are read by a
 // goroutine that nothing waits for: one may be on a file system that does not respond.
 type unwinder struct {
+	tracer   *bpf.Tracer
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	known    map[bpf.UnwindFile]bool
-	boot     string
+	bootID   string
 	stored   []unwind.Stored // whose tables are in the cache, those made last first
 	changed  bool            // since the index of the cache was written
-	first    chan struct{}   // closed when the tables of the requested processes are made
+	blocked  int             // passes over blocked threads that may follow
+	isReady  chan struct{}   // closed when the tables of the requested processes are made
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
 	problems atomic.Int64 // files that could not be read
+	removed  atomic.Int64 // tables that made room for others
 	noRoom   atomic.Int64 // files for whose tables there was no room
 
 	counts bpf.UnwindCounts // when the window closed
@@ -51,34 +60,38 @@ type unwinder struct {
 
 // startUnwinder makes the tables of a command and of the given processes first, and waits for them for a short time. It returns nil
 // without tables to make.
-func startUnwinder(tables *bpf.UnwindTables, cfg *Config) *unwinder {
+func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
+	tables := tracer.UnwindTables()
 	if tables == nil {
 		return nil
 	}
-	u := &unwinder{tables: tables, known: map[bpf.UnwindFile]bool{}, first: make(chan struct{})}
+	u := &unwinder{tracer: tracer, tables: tables, known: map[bpf.UnwindFile]bool{}, isReady: make(chan struct{})}
+	if cfg.Stacks.OffCPU {
+		u.blocked = blockedPasses
+	}
 	if cfg.UnwindCache != "" {
 		u.cache, _ = unwind.OpenCache(cfg.UnwindCache) // without it all tables are made
 	}
 	go u.run(cfg.Command, cfg.Kernel.Filter.PIDs)
 	select {
-	case <-u.first:
-	case <-time.After(unwindFirst):
+	case <-u.isReady:
+	case <-time.After(requestedLimit):
 	}
 	return u
 }
 
-// stop makes no more tables, and reads what they were used for. It waits for nothing.
-func (u *unwinder) stop(tracer *bpf.Tracer) {
+// stop makes no more tables, and reads their statistics. It may wait for a pass over blocked threads.
+func (u *unwinder) stop() {
 	if u == nil {
 		return
 	}
 	u.stopped.Store(true)
-	u.counts, _ = tracer.UnwindCounts() // only --stats needs them
+	u.counts, _ = u.tracer.UnwindCounts() // only --stats needs them
 	u.bytes = u.tables.Bytes()
 }
 
 func (u *unwinder) run(command []string, pids []int32) {
-	u.vdso()
+	u.addVDSO()
 	u.preload()
 	if len(command) > 0 {
 		if path, err := lookUp(command[0]); err == nil {
@@ -87,41 +100,56 @@ func (u *unwinder) run(command []string, pids []int32) {
 		pids = append(slices.Clip(pids), int32(os.Getppid())) // mostly a shell, which uses the same C library
 	}
 	for _, pid := range pids {
-		for _, m := range codeOf(pid) {
+		for _, m := range executableMappings(pid) {
 			u.add(mapFile(m), nil)
 		}
 	}
-	close(u.first)
-	for every := unwindOften; !u.stopped.Load(); time.Sleep(every) {
-		missed, err := u.tables.Missed()
+	close(u.isReady)
+	for every := missedPollBusy; !u.stopped.Load(); time.Sleep(every) {
+		missed, err := u.missed()
 		if err != nil {
 			return
 		}
-		often := func(a, b bpf.UnwindFile) int { return cmp.Compare(missed[b].Count, missed[a].Count) }
-		for _, file := range slices.SortedFunc(maps.Keys(missed), often) {
+		byUse := func(a, b bpf.UnwindFile) int { return cmp.Compare(missed[b].Count, missed[a].Count) }
+		for _, file := range slices.SortedFunc(maps.Keys(missed), byUse) {
 			u.add(mapFile(missed[file]), &file)
 		}
-		if len(missed) == 0 {
-			u.keepIndex()
-		}
-		every = min(2*every, unwindSeldom)
+		every = min(2*every, missedPollIdle)
 		if len(missed) > 0 {
-			every = unwindOften
+			every = missedPollBusy
+		} else {
+			u.keepIndex()
 		}
 	}
 }
 
-// preload gives the programs the tables of files that earlier recordings met.
+// missed returns the mappings of files whose tables stacks needed. Threads that are blocked throughout the window need theirs when it
+// closes, so their stacks are walked early.
+func (u *unwinder) missed() (map[bpf.UnwindFile]bpf.MissedMapping, error) {
+	if u.blocked > 0 {
+		if err := u.tracer.ReadBlocked(io.Discard, math.MaxInt64); err != nil {
+			return nil, err
+		}
+	}
+	missed, err := u.tables.Missed()
+	u.blocked--
+	if len(missed) == 0 {
+		u.blocked = 0
+	}
+	return missed, err
+}
+
+// preload gives the programs the tables of files that earlier recordings needed.
 func (u *unwinder) preload() {
 	if host, err := proc.ReadHost(); err == nil {
-		u.boot = host.BootID
+		u.bootID = host.BootID
 	}
-	u.stored = u.cache.Files(u.boot)
+	u.stored = u.cache.Files(u.bootID)
 	for _, s := range u.stored {
 		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
 		if table := u.cache.Load(s.Name); table != nil && !u.stopped.Load() {
 			u.known[file] = true
-			u.put(file, table, nil)
+			u.put(file, table, nil, false)
 		}
 	}
 }
@@ -130,21 +158,21 @@ func (u *unwinder) preload() {
 func (u *unwinder) keepIndex() {
 	if u.changed {
 		u.changed = false
-		_ = u.cache.KeepFiles(u.boot, u.stored) // without it the next recording makes them again
+		_ = u.cache.KeepFiles(u.bootID, u.stored) // without it the next recording makes them again
 	}
 }
 
-// vdso makes the table of the image that the kernel maps into all processes.
-func (u *unwinder) vdso() {
+// addVDSO makes the table of the image that the kernel maps into all processes.
+func (u *unwinder) addVDSO() {
 	image, err := symbol.ReadVDSO()
 	if err != nil {
 		return
 	}
 	table, err := unwind.Build(bytes.NewReader(image), int64(len(image)))
-	u.put(bpf.VDSO(), table, err)
+	u.put(bpf.VDSO(), table, err, true)
 }
 
-func mapFile(m bpf.UnwindMapping) string {
+func mapFile(m bpf.MissedMapping) string {
 	return fmt.Sprintf("/proc/%d/map_files/%x-%x", m.PID, m.Start, m.End)
 }
 
@@ -174,15 +202,20 @@ func (u *unwinder) add(path string, file *bpf.UnwindFile) {
 		u.stored = slices.Insert(u.stored, 0, unwind.Stored{Device: file.Device, Inode: file.Inode, Changed: file.Changed, Name: name})
 		u.changed = true
 	}
-	u.put(*file, table, err)
+	u.put(*file, table, err, true)
 }
 
-// put gives the programs a table, or that there is none.
-func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error) {
+// put stores a table for the programs; err is why there is none. isNeeded: stacks need it now.
+func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error, isNeeded bool) {
 	if u.stopped.Load() {
 		return
 	}
-	switch added := u.tables.Add(file, table); {
+	removed, added := u.tables.Add(file, table, isNeeded)
+	for _, file := range removed {
+		delete(u.known, file)
+	}
+	u.removed.Add(int64(len(removed)))
+	switch {
 	case added != nil:
 		u.noRoom.Add(1)
 	case table != nil:
@@ -194,11 +227,11 @@ func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error) {
 	}
 }
 
-// codeOf returns the executable mappings of files of a process.
-func codeOf(pid int32) (all []bpf.UnwindMapping) {
+// executableMappings returns the executable mappings of files of a process.
+func executableMappings(pid int32) (all []bpf.MissedMapping) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	for line := range strings.Lines(string(text)) {
-		m := bpf.UnwindMapping{PID: uint32(pid)}
+		m := bpf.MissedMapping{PID: uint32(pid)}
 		var permissions string
 		if n, _ := fmt.Sscanf(line, "%x-%x %s", &m.Start, &m.End, &permissions); n == 3 && strings.Contains(permissions, "x") && strings.Contains(line, "/") {
 			all = append(all, m)
@@ -207,8 +240,8 @@ func codeOf(pid int32) (all []bpf.UnwindMapping) {
 	return all
 }
 
-// describe reports what the tables did, for --stats.
+// describe returns the statistics of the tables, for --stats.
 func (u *unwinder) describe() string {
-	return fmt.Sprintf("user stacks: %s; tables of %d files (%d have none, %d could not be read, for %d there was no room), %s",
-		u.counts, u.files.Load(), u.without.Load(), u.problems.Load(), u.noRoom.Load(), bytesText(int64(u.bytes)))
+	return fmt.Sprintf("user stacks: %s; tables of %d files (%d have none, %d could not be read, %d made room for others, for %d there was no room), %s",
+		u.counts, u.files.Load(), u.without.Load(), u.problems.Load(), u.removed.Load(), u.noRoom.Load(), bytesText(int64(u.bytes)))
 }

@@ -1,6 +1,7 @@
-// Sleeps in chains of functions without frame pointers, and prints how often in each.
+// Sleeps in chains of functions without frame pointers.
 //
-//   chains TIMES LIBRARY
+//   chains TIMES LIBRARY    1 ms that often in each chain
+//   chains 0 LIBRARY        one minute in the first chain
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,13 +13,12 @@
 #define FUNCTION __attribute__((noinline, noipa))
 
 static volatile int sink;
+static struct timespec length = {0, 1000000};
 static void (*call_back)(void (*)(void));
 
 FUNCTION void sleeps(void)
 {
-	struct timespec t = {0, 1000000};
-
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL);
 	sink++;
 }
 
@@ -82,6 +82,10 @@ int main(int argc, char **argv)
 	if (!library || !(call_back = dlsym(library, "call_back"))) {
 		fprintf(stderr, "chains: %s\n", dlerror());
 		return 1;
+	}
+	if (!times) {
+		length = (struct timespec){60, 0};
+		deep(50);
 	}
 	signal(SIGUSR1, handler);
 	for (int i = 0; i < times; i++) {

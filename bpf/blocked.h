@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Stacks of threads that are still blocked when the window closes. A thread that does not run cannot take its own stack, so an
+ * iterator over all threads reads it from their memory.
+ */
+#ifndef WPROF_BLOCKED_H
+#define WPROF_BLOCKED_H
+
+/* Shared by all runs of the iterator: user space reads one at a time. */
+#define BLOCKED_WORDS 512
+static __u64 blocked_buf[BLOCKED_WORDS];
+
+_Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1) <= BLOCKED_WORDS, "both parts fit");
+
+volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
+
+static __always_inline bool is_blocked(struct task_struct *task)
+{
+	return !low_byte(task->on_cpu) && !is_queued(task) && !task->exit_state && task->__state && !(task->__state & TASK_DEAD);
+}
+
+/* When it was last put on a CPU, CLOCK_MONOTONIC, or later than that; -1: not known. */
+static __always_inline __u64 last_run_at(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
+		return -1ULL;
+	update_clock_offset();
+	return task->sched_info.last_arrival + clock_offset;
+}
+
+struct user_frame32 {
+	__u32 next;
+	__u32 ret;
+};
+
+struct blocked_walk {
+	struct other_thread other;
+	__u64 fp;
+	__u32 first; /* word of blocked_buf for the first frame */
+	__u32 count;
+	bool compat; /* frames of 32-bit code */
+	/* Of walks by tables. */
+	__u64 vdso;
+	bool code; /* the mapping that was looked up has some */
+};
+
+static __always_inline void add_frame(struct blocked_walk *b, __u64 address)
+{
+	blocked_buf[bounded(b->first + b->count, BLOCKED_WORDS)] = address;
+	b->count++;
+}
+
+static __always_inline long read_frame(struct blocked_walk *b, struct user_frame *frame)
+{
+	struct user_frame32 compat;
+	long err;
+
+	if (!b->compat)
+		return read_other(&b->other, frame, sizeof(*frame), b->fp);
+	err = read_other(&b->other, &compat, sizeof(compat), b->fp);
+	frame->next = compat.next;
+	frame->ret = compat.ret;
+	return err;
+}
+
+/* One frame, as perf_callchain_user() does in the thread itself. */
+static long walk_frame(__u32 index, struct blocked_walk *b)
+{
+	struct user_frame frame;
+
+	if (!b->fp || b->fp & (b->compat ? 3 : 7) || read_frame(b, &frame))
+		return 1;
+	if ((frame.ret - 1) >> 56)
+		return 1;
+	add_frame(b, frame.ret);
+	b->fp = frame.next;
+	return 0;
+}
+
+#if defined(__TARGET_ARCH_x86)
+
+/* Shared as blocked_buf is. */
+static struct unwind_walk blocked_state;
+
+static long set_blocked_mapping(struct task_struct *task, struct vm_area_struct *area, struct blocked_walk *b)
+{
+	b->code = set_mapping(&blocked_state, area, b->vdso);
+	return 0;
+}
+
+static __always_inline bool enter_blocked_mapping(struct blocked_walk *b, __u64 address)
+{
+	struct unwind_walk *w = &blocked_state;
+
+	if (in_mapping(w, address) || enter_known_mapping(w, address))
+		return true;
+	replace_mapping(w);
+	b->code = false;
+	if (bpf_find_vma(b->other.task, address, set_blocked_mapping, b, 0) == -EBUSY)
+		b->other.locked = true;
+	return b->code;
+}
+
+static long step_blocked(__u32 i, struct blocked_walk *b)
+{
+	struct unwind_walk *w = &blocked_state;
+
+	w->ended = w->pc ? END_NO_CODE : END_ROOT;
+	if (!enter_blocked_mapping(b, w->pc - w->is_return))
+		return 1;
+	w->ended = step(w, &b->other);
+	if (w->ended == END_DEPTH)
+		add_frame(b, w->pc);
+	return w->ended != END_DEPTH;
+}
+
+/* The first frame is there. Returns whether the walk reached the root. */
+static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+{
+	struct unwind_walk *w = &blocked_state;
+	struct task_struct *task = b->other.task;
+
+	start_walk(w, task, regs);
+	__builtin_memset(w->processes, 0, sizeof(w->processes[0]));
+	if (task->mm)
+		b->vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
+	bpf_loop(STACK_FRAMES, step_blocked, b, 0);
+	return w->ended == END_ROOT;
+}
+
+#else
+
+static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+{
+	return false;
+}
+
+#endif
+
+/* bpf_loop(), because the verifier would take a quarter of a second for unrolled steps. */
+static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first, bool *cut)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct blocked_walk b = {.other.task = task, .first = first};
+	__u64 pc;
+
+	if (!regs)
+		return 0;
+	pc = REGS_PC(regs);
+	if ((pc - 1) >> 56)
+		return 0;
+	add_frame(&b, pc);
+	b.fp = REGS_FP(regs);
+	b.compat = REGS_32BIT(regs);
+	if (unwind_tables && !b.compat) {
+		*cut = !walk_blocked_by_tables(&b, regs);
+		return b.count;
+	}
+	bpf_loop(STACK_FRAMES - 1, walk_frame, &b, 0);
+	*cut = b.other.locked || b.count >= STACK_FRAMES;
+	return b.count;
+}
+
+SEC("iter.s/task")
+int blocked(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct rec_blocked *rec = (struct rec_blocked *)blocked_buf;
+	__u32 kernel = 0, user = 0;
+	struct rec_ident ident;
+	unsigned long switches;
+	bool cut = false;
+	long bytes;
+
+	if (ctx->meta->seq_num == 0)
+		clock_offset = CLOCK_UNKNOWN;
+	if (!task || !is_blocked(task) || last_run_at(task) > closed_at)
+		return 0;
+	write_ident(&ident, task);
+	switches = task->nvcsw + task->nivcsw;
+	if (!switches || !ident_passes(&ident, task))
+		return 0;
+	rec->cut = 0;
+	if (offcpu_kernel) {
+		bytes = bpf_get_task_stack(task, rec->addrs, STACK_FRAMES * sizeof(__u64), 0);
+		if (bytes > 0)
+			kernel = bytes / sizeof(__u64);
+		if (kernel >= STACK_FRAMES)
+			rec->cut |= 1;
+	}
+	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
+		user = walk_blocked(task, sizeof(*rec) / sizeof(__u64) + kernel, &cut);
+		if (cut)
+			rec->cut |= 2;
+	}
+	/* A thread that has run meanwhile has no such stack. */
+	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user))
+		return 0;
+	rec->hdr.ts = bpf_ktime_get_ns();
+	rec->hdr.kind = REC_BLOCKED;
+	rec->hdr.flags = REC_SUBJECT;
+	rec->hdr.cpu = task->thread_info.cpu;
+	rec->hdr.tid = task->pid;
+	rec->start_ns = task->start_time;
+	rec->pid = task->tgid;
+	rec->kernel_count = kernel;
+	rec->user_count = user;
+	rec->state = task->__state | task->exit_state;
+	rec->prio = task->prio;
+	rec->since_ns = 0;
+	if (since_enabled && bpf_core_field_exists(task->se.cfs_rq)) {
+		rec->since_ns = departure(task);
+		if (rec->since_ns) {
+			rec->since_ns += clock_offset;
+			rec->hdr.flags |= REC_SINCE;
+		}
+	}
+	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, 2 * (STACK_FRAMES + 1)) * sizeof(__u64));
+	return 0;
+}
+
+#endif
