@@ -29,7 +29,10 @@ type goTable struct {
 	count   uint64
 	text    uint64 // address that functions are relative to; 0 since Go 1.26
 	names   uint64
+	depths  uint64 // tables of stack depths and lines: pctab
 	funcs   uint64
+	quantum uint64 // bytes that depths count code in
+	isGo118 bool   // before 1.20
 }
 
 // addGoFunctions adds the functions of a Go program.
@@ -58,6 +61,11 @@ func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 
 // each visits the functions in the order of their addresses. start and end are relative to runtime.text.
 func (t *goTable) each(visit func(start, end, name uint32)) error {
+	return t.eachBody(func(start, end, name uint32, _ uint64) { visit(start, end, name) })
+}
+
+// eachBody passes the offset of the function's struct _func as well.
+func (t *goTable) eachBody(visit func(start, end, name uint32, body uint64)) error {
 	index, bodies := &window{r: t.r, size: t.size}, &window{r: t.r, size: t.size}
 	nameBytes := t.size - t.names
 	for i := uint64(0); i < t.count; i++ {
@@ -71,7 +79,7 @@ func (t *goTable) each(visit func(start, end, name uint32)) error {
 			return errors.New("read the Go program's functions: the table is cut")
 		}
 		if name := t.order.Uint32(f[4:]); end > start && uint64(name) < nameBytes {
-			visit(start, end, name)
+			visit(start, end, name, t.funcs+uint64(body))
 		}
 	}
 	return nil
@@ -126,15 +134,17 @@ func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
 		return nil
 	}
 	t := &goTable{r: io.NewSectionReader(f.r, int64(s.Offset+at), int64(size)), size: size, offset: s.Offset + at, address: s.Addr + at,
-		order: f.elf.ByteOrder, word: uint64(head[7])}
-	if magic := t.order.Uint32(head[:]); magic != go118Magic && magic != go120Magic {
+		order: f.elf.ByteOrder, word: uint64(head[7]), quantum: uint64(head[6])}
+	magic := t.order.Uint32(head[:])
+	if magic != go118Magic && magic != go120Magic {
 		return nil
 	}
+	t.isGo118 = magic == go118Magic
 	// pad1, pad2, minLC, ptrSize
 	if head[4] != 0 || head[5] != 0 || head[6] != 1 && head[6] != 2 && head[6] != 4 || t.word != 4 && t.word != 8 {
 		return nil
 	}
-	t.count, t.text, t.names, t.funcs = t.field(head[:], 0), t.field(head[:], 2), t.field(head[:], 3), t.field(head[:], 7)
+	t.count, t.text, t.names, t.depths, t.funcs = t.field(head[:], 0), t.field(head[:], 2), t.field(head[:], 3), t.field(head[:], 6), t.field(head[:], 7)
 	if t.count == 0 || t.names >= size || t.funcs >= size || t.count > size/8 || t.count*8+4 > size-t.funcs {
 		return nil
 	}

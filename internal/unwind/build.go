@@ -26,34 +26,44 @@ var ErrNoFrames = errors.New("it has no call frame information")
 // segment is executable code: where it is in memory and in the file.
 type segment struct{ address, offset, size uint64 }
 
-// Build makes the table of an x86-64 ELF file of a size in bytes, from .eh_frame or, without that, .debug_frame. r is read only
-// during the call. The error is ErrNoFrames if the file has neither.
+// input is what a table is made from.
+type input struct {
+	frames *section // nil: none
+	golang []symbol.GoFrames
+	code   []segment
+}
+
+// Build makes the table of an x86-64 ELF file of a size in bytes, from .eh_frame or, without that, .debug_frame, and from a Go program's
+// table of functions. r is read only during the call. The error is ErrNoFrames if the file has none of them.
 func Build(r io.ReaderAt, size int64) (*Table, error) {
-	s, code, err := read(r, size)
+	in, err := read(r, size)
 	if err != nil {
 		return nil, err
 	}
-	return s.table(code), nil
+	return in.table(), nil
 }
 
-// read reads what a table is made from.
-func read(r io.ReaderAt, size int64) (_ *section, _ []segment, err error) {
+func read(r io.ReaderAt, size int64) (_ *input, err error) {
 	defer symbol.RecoverTo(&err, "read an ELF file")
 	if size > maxFileBytes {
-		return nil, nil, fmt.Errorf("read an ELF file: it has %d bytes, and the limit is %d", size, maxFileBytes)
+		return nil, fmt.Errorf("read an ELF file: it has %d bytes, and the limit is %d", size, maxFileBytes)
 	}
 	f, err := symbol.OpenELF(r, size)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
-		return nil, nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
+		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
 	}
-	section, err := framesOf(f)
-	if err != nil {
-		return nil, nil, err
+	in := &input{golang: goFrames(r, size), code: codeOf(f, uint64(size))}
+	in.frames, err = framesOf(f)
+	if len(in.golang) == 0 {
+		return in, err
 	}
-	return section, codeOf(f, uint64(size)), nil
+	if in.frames != nil && in.frames.debug {
+		in.frames = nil // Go's does not say where the frame pointer is saved, nor where stacks begin
+	}
+	return in, nil
 }
 
 // framesOf reads .eh_frame, or .debug_frame of a file without it.
@@ -85,25 +95,34 @@ func codeOf(f *elf.File, size uint64) (all []segment) {
 	return all
 }
 
-// placed is an entry, and the offset of its code in the file.
+// placed is the code of an entry or of a Go function.
 type placed struct {
 	entry
-	offset uint64
+	golang *symbol.GoFrames // nil: an entry
+	offset uint64           // in the file
 }
 
-// place returns the entries whose code is in the file, in order of offset. Where two overlap, the first one ends where the
-// second one begins.
-func (s *section) place(code []segment) []placed {
+// place returns the code that is in the file, in order of offset. Where two parts overlap, the first one ends where the second one
+// begins.
+func (in *input) place() []placed {
 	var all []placed
-	_ = s.entries(func(e entry) { // entries before malformed bytes are used
-		for _, seg := range code {
-			from := e.begin - seg.address
-			if from < seg.size && e.end-e.begin <= seg.size-from && len(all) < maxEntries {
-				all = append(all, placed{e, from + seg.offset})
+	add := func(p placed) {
+		for _, seg := range in.code {
+			from := p.begin - seg.address
+			if from < seg.size && p.end-p.begin <= seg.size-from && len(all) < maxEntries {
+				p.offset = from + seg.offset
+				all = append(all, p)
 				return
 			}
 		}
-	})
+	}
+	if in.frames != nil {
+		_ = in.frames.entries(func(e entry) { add(placed{entry: e}) }) // entries before malformed bytes are used
+	}
+	for i := range in.golang {
+		g := &in.golang[i]
+		add(placed{entry: entry{begin: g.Start, end: g.End}, golang: g})
+	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
 	for i := range all[:max(0, len(all)-1)] {
 		e := &all[i]
@@ -112,19 +131,24 @@ func (s *section) place(code []segment) []placed {
 	return slices.DeleteFunc(all, func(e placed) bool { return e.begin == e.end })
 }
 
-// table makes the table of all entries whose code is in the file.
-func (s *section) table(code []segment) *Table {
-	all := s.place(code)
+// table makes the table of all code that is in the file.
+func (in *input) table() *Table {
+	all := in.place()
 	b := tableBuilder{numbers: map[Rule]uint32{}}
 	var m machine
 	for i := range all {
 		e := &all[i]
 		toOffset := e.offset - e.begin
-		if !m.run(&e.entry, func(pc uint64, r Rule) { b.add(pc+toOffset, r) }) {
-			b.add(m.pc+toOffset, Rule{})
+		emit := func(pc uint64, r Rule) { b.add(pc+toOffset, r) }
+		if e.golang == nil {
+			if !m.run(&e.entry, emit) {
+				emit(m.pc, Rule{})
+			}
+		} else if len(b.t.Rows) < maxGoRows {
+			goRules(e.golang, e.end, emit)
 		}
 		if i+1 == len(all) || all[i+1].offset > e.end+toOffset {
-			b.add(e.end+toOffset, Rule{})
+			emit(e.end, Rule{})
 		}
 	}
 	return b.finish()

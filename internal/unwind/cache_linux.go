@@ -19,14 +19,14 @@ import (
 	"time"
 )
 
-// Cache keeps tables in a folder of this user's own. The name of a table is a hash of everything that it is made from, so no file
-// gets the table of another one. Without a folder, each table is made.
+// Cache keeps tables in a folder of this user's own. The name of a table is a hash of everything that it is made from, or of itself, so
+// no file gets the table of another one. Without a folder, each table is made.
 type Cache struct{ dir string }
 
 const (
 	// maxCacheBytes bounds the files of a cache; those that were not used for the longest time are removed.
 	maxCacheBytes = 256 << 20
-	cacheVersion  = "wprof unwind table 1\n"
+	cacheVersion  = "wprof unwind table 2\n"
 	cacheSuffix   = ".table"
 	// usedAfter is the age of a file's mtime from which a use updates it.
 	usedAfter = time.Hour
@@ -49,31 +49,43 @@ func OpenCache(dir string) (Cache, error) {
 
 // Build is as [Build], with the cache. name is that of the table in the cache; "": it is not there.
 func (c Cache) Build(r io.ReaderAt, size int64) (t *Table, name string, err error) {
-	s, code, err := read(r, size)
+	in, err := read(r, size)
 	if err != nil {
 		return nil, "", err
 	}
 	if c.dir == "" {
-		return s.table(code), "", nil
+		return in.table(), "", nil
 	}
-	name = s.key(code) + cacheSuffix
+	var data []byte
+	if len(in.golang) > 0 { // its table is made as fast as it is hashed
+		t = in.table()
+		data = encode(t)
+		name = fileName(sha256.Sum256(data))
+	} else {
+		name = in.frames.name(in.code)
+	}
 	if t := c.Load(name); t != nil {
 		return t, name, nil
 	}
-	t = s.table(code)
-	if err := write(filepath.Join(c.dir, name), encode(t)); err != nil {
+	if t == nil {
+		t = in.table()
+		data = encode(t)
+	}
+	if err := write(filepath.Join(c.dir, name), data); err != nil {
 		return t, "", nil
 	}
 	c.trim()
 	return t, name, nil
 }
 
-// key is a hash of what the table is made from.
-func (s *section) key(code []segment) string {
+func fileName(hash [sha256.Size]byte) string { return hex.EncodeToString(hash[:16]) + cacheSuffix }
+
+// name is that of the table that is made from a section alone.
+func (s *section) name(code []segment) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s%v %d %v\n", cacheVersion, s.debug, s.address, code)
 	h.Write(s.data)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return fileName([sha256.Size]byte(h.Sum(nil)))
 }
 
 // Load returns the table of a name; nil: there is none, or its file is damaged.

@@ -18,6 +18,8 @@ const (
 	PLT
 	// Signal is the return from a signal handler: the kernel's struct rt_sigframe is at SP.
 	Signal
+	// Switch is Go code that changes to another stack: as Unknown, but the caller's frame may be anywhere.
+	Switch
 )
 
 // Saved is where the frame pointer of the caller is.

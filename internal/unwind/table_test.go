@@ -58,8 +58,8 @@ func FuzzTable(f *testing.F) {
 	f.Add(slices.Concat(cie, fde), false)
 	f.Add(slices.Concat(cie, fde, cie), true)
 	f.Fuzz(func(t *testing.T, data []byte, debug bool) {
-		s := section{data: data, address: 0x2000, debug: debug}
-		table := s.table([]segment{{0x1000, 0, 1 << 20}, {0, 1 << 30, 0x1000}})
+		in := input{frames: &section{data: data, address: 0x2000, debug: debug}, code: []segment{{0x1000, 0, 1 << 20}, {0, 1 << 30, 0x1000}}}
+		table := in.table()
 		if problem := soundProblem(table); problem != "" {
 			t.Error(problem)
 		}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,6 +60,24 @@ func TestUnwindTablesAreKept(t *testing.T) {
 	t.Fatal("chains did not sleep")
 }
 
+// A thread that is blocked throughout the window has a whole stack too, although its tables were not needed before.
+func TestBlockedStackWithoutFramePointers(t *testing.T) {
+	tools.NeedPrivilege(t)
+	sleeper := tools.StartWorkload(t, exec.Command(tools.Path("chains"), "0", tools.Path("chains-library.so")))
+	sleeper.WaitAsleep()
+	file := filepath.Join(t.TempDir(), "blocked.wprof")
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "-d500ms", "-o", file)
+	stacks := sleepsOf(t, file)[sleeper.PID()]
+	if len(stacks) != 1 {
+		t.Errorf("it is blocked in one stack, and has %d: %q", len(stacks), slices.Sorted(maps.Keys(stacks)))
+	}
+	for stack := range stacks {
+		if !chainsOf["a frame of variable size"].MatchString(stack) {
+			t.Errorf("it is blocked in %s", stack)
+		}
+	}
+}
+
 func total(stacks map[string]int) (sum int) {
 	for _, n := range stacks {
 		sum += n
@@ -109,4 +128,32 @@ func sleepsOf(t *testing.T, file string) map[int]map[string]int {
 		all[pid][user] += n
 	}
 	return all
+}
+
+// Functions of Go programs that have no frame do not hide their callers, and goroutines begin in runtime.goexit.
+func TestStacksOfGoFunctionsWithoutFrame(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "goleaf"), filepath.Join(dir, "go.wprof")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/goleaf").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "-Stimer=1khz", "-o", file, "--", program)
+	const want = ";runtime.goexit.abi0;runtime.main;main.main;main.caller;main.leaf"
+	right, all := 0, 0
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--folded", "--unit=samples", file))) {
+		stack, count, _ := strings.Cut(line, " ")
+		if stack, isLeaf := strings.CutSuffix(strings.TrimSuffix(stack, "_[c]"), ";main.leaf"); isLeaf {
+			n, _ := strconv.Atoi(strings.TrimSpace(count))
+			all += n
+			if strings.HasSuffix(stack+";main.leaf", want) {
+				right += n
+			} else {
+				t.Errorf("%d samples in %s;main.leaf", n, stack)
+			}
+		}
+	}
+	if right < 100 {
+		t.Errorf("%d of %d samples are in main.leaf below main.caller, want at least 100", right, all)
+	}
 }
