@@ -79,6 +79,8 @@ static long walk_frame(__u32 index, struct blocked_walk *b)
 
 #if defined(__TARGET_ARCH_x86)
 
+#define BLOCKED_STEPS (3 * STACK_FRAMES) /* few frames need more than one read */
+
 /* Shared as blocked_buf is. */
 static struct unwind_walk blocked_state;
 
@@ -101,6 +103,25 @@ static __always_inline bool enter_blocked_mapping(struct blocked_walk *b, __u64 
 	return b->code;
 }
 
+/* Reads the words from the wanted one on, which the same step may need as well, or those around it at the end of a mapping. */
+static __always_inline bool read_wanted(struct blocked_walk *b)
+{
+	struct unwind_walk *w = &blocked_state;
+	__u64 at = w->wanted;
+
+	w->wanted = w->cached_at = 0;
+	if (!at)
+		return false;
+	if (read_other(&b->other, w->cached, sizeof(w->cached), at)) {
+		at &= ~(sizeof(w->cached) - 1);
+		if (read_other(&b->other, w->cached, sizeof(w->cached), at))
+			return false;
+	}
+	w->cached_at = at;
+	return true;
+}
+
+/* Goes on to the caller, or reads what that needs. */
 static long step_blocked(__u32 i, struct blocked_walk *b)
 {
 	struct unwind_walk *w = &blocked_state;
@@ -108,10 +129,11 @@ static long step_blocked(__u32 i, struct blocked_walk *b)
 	w->ended = w->pc ? END_NO_CODE : END_ROOT;
 	if (!enter_blocked_mapping(b, w->pc - w->is_return))
 		return 1;
-	w->ended = step(w, &b->other);
-	if (w->ended == END_DEPTH)
-		add_frame(b, w->pc);
-	return w->ended != END_DEPTH;
+	w->ended = step_to_caller(w);
+	if (w->ended != END_DEPTH)
+		return !read_wanted(b);
+	add_frame(b, w->pc);
+	return b->count >= STACK_FRAMES;
 }
 
 /* The first frame is there. Returns whether the walk reached the root. */
@@ -121,10 +143,10 @@ static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struc
 	struct task_struct *task = b->other.task;
 
 	start_walk(w, task, regs);
+	w->is_other = 1;
 	__builtin_memset(w->processes, 0, sizeof(w->processes[0]));
-	if (task->mm)
-		b->vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
-	bpf_loop(STACK_FRAMES, step_blocked, b, 0);
+	b->vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
+	bpf_loop(BLOCKED_STEPS, step_blocked, b, 0);
 	return w->ended == END_ROOT;
 }
 

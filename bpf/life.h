@@ -21,14 +21,14 @@ static __always_inline void write_comm(char *to, struct task_struct *task)
 /* A thread's id in its own PID namespace; 0: that is the initial one, so that it costs nothing without containers. */
 static __always_inline __u32 ns_number(struct task_struct *task)
 {
-	struct pid *pid = task->thread_pid;
-	__u32 level = pid->level;
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
 	int nr = 0;
 
 	if (!level || level > MAX_NS_LEVEL)
 		return 0;
 	/* The kernel's struct upid has a pointer to the namespace beside nr. */
-	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)pid->numbers + level * 16);
+	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * 16);
 	return nr;
 }
 
@@ -36,7 +36,7 @@ static __always_inline void write_ident(struct rec_ident *ident, struct task_str
 {
 	ident->tid = task->pid;
 	ident->pid = task->tgid;
-	ident->ppid = task->real_parent->tgid;
+	ident->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	ident->task_flags = task->flags;
 	ident->start_ns = task->start_time;
 	write_comm(ident->comm, task);
@@ -132,15 +132,15 @@ static __always_inline void write_args(struct rec_args *rec, struct task_struct 
 /* The kernel has just copied the arguments to the new stack, back to back. */
 static __always_inline void record_args(struct task_struct *task)
 {
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct rec_args *rec;
 	__u64 from, len;
 	__u8 flags;
 
 	if (!args_enabled || !mm)
 		return;
-	from = mm->arg_start;
-	len = mm->arg_end - from;
+	from = BPF_CORE_READ(mm, arg_start);
+	len = BPF_CORE_READ(mm, arg_end) - from;
 	if (!len)
 		return;
 	flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
@@ -237,7 +237,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 		return 0;
 	}
 	rec->hdr.flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
-	if (task->signal->live.counter == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
 		rec->hdr.flags |= REC_LAST;
 	rec->start_ns = task->start_time;
 	rec->pid = task->tgid;

@@ -91,7 +91,7 @@ static __always_inline __u64 maple_slot(__u64 node, __u64 type, __u64 address)
  */
 __noinline __u64 find_mapping(__u64 address)
 {
-	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
 	__u64 entry;
 
 	if (!mm)
@@ -208,7 +208,7 @@ static __always_inline bool enter_known_mapping(struct unwind_walk *w, __u64 add
 /* Makes the running process's mapping with the address the walk's current one. Returns false if no code is there. */
 __noinline bool enter_mapping(struct unwind_walk *w, __u64 address)
 {
-	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
 	struct vm_area_struct *area;
 
 	if (!w)
@@ -256,7 +256,7 @@ struct mm_struct___seqcount { /* since 6.13 */
 static __always_inline __u64 version_of_mappings(struct unwind_walk *w, struct task_struct *task)
 {
 	__u64 version = (__u64)unwind_version << 32 ^ mix_fast(generation);
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	if (bpf_core_field_exists(((struct mm_struct___seqcount *)0)->mm_lock_seq.sequence))
 		return mix64(user_seed(task) ^ version ^ BPF_CORE_READ((struct mm_struct___seqcount *)mm, mm_lock_seq.sequence));

@@ -27,40 +27,35 @@ struct {
 	__u64 ends[UNWIND_ENDS];   /* stacks */
 } unwind_counts;
 
-/* other: NULL: the running thread. */
-static __always_inline long read_user(struct other_thread *other, void *to, __u32 size, __u64 at)
-{
-	if (other)
-		return read_other(other, to, size, at);
-	return bpf_probe_read_user(to, size, (void *)at);
-}
-
 /*
  * Reads a word of the stack. One bpf_probe_read_user() takes 40 ns, mostly for checks, so more is read at once: an aligned block within a
- * page, which is there if the word is.
+ * page, which is there if the word is. Of another thread than the running one, the caller reads from the wanted address on, and
+ * steps again.
  */
-static __always_inline bool read_word(struct unwind_walk *w, struct other_thread *other, __u64 *to, __u64 at)
+static __always_inline bool read_word(struct unwind_walk *w, __u64 *to, __u64 at)
 {
-	__u64 block = at & ~(sizeof(w->cached) - 1);
-
-	if (at & 7)
-		return !read_user(other, to, sizeof(*to), at);
-	if (block != w->cached_at) {
-		if (!block || read_user(other, w->cached, sizeof(w->cached), block)) {
+	if (at & 7 || at < sizeof(w->cached))
+		return false;
+	if (at - w->cached_at >= sizeof(w->cached)) {
+		if (w->is_other) {
+			w->wanted = at;
+			return false;
+		}
+		w->cached_at = at & ~(sizeof(w->cached) - 1);
+		if (bpf_probe_read_user(w->cached, sizeof(w->cached), (void *)w->cached_at)) {
 			w->cached_at = 0;
 			return false;
 		}
-		w->cached_at = block;
 	}
-	*to = w->cached[bounded(at / sizeof(*to), CACHED_WORDS)];
+	*to = w->cached[bounded((at - w->cached_at) / sizeof(*to), CACHED_WORDS)];
 	return true;
 }
 
-static __always_inline bool load_fp(struct unwind_walk *w, struct other_thread *other)
+static __always_inline bool load_fp(struct unwind_walk *w)
 {
 	if (!w->fp_at)
 		return true;
-	if (!read_word(w, other, &w->fp, w->fp_at))
+	if (!read_word(w, &w->fp, w->fp_at))
 		return false;
 	w->fp_at = 0;
 	return true;
@@ -71,32 +66,34 @@ static __always_inline bool load_fp(struct unwind_walk *w, struct other_thread *
 #define SIGFRAME_SP (40 + 8 * 15)
 #define SIGFRAME_IP (40 + 8 * 16)
 
-static __always_inline bool step_signal(struct unwind_walk *w, struct other_thread *other)
+static __always_inline bool step_signal(struct unwind_walk *w)
 {
-	__u64 at = w->sp;
+	__u64 pc, sp;
 
-	if (!read_word(w, other, &w->pc, at + SIGFRAME_IP) || !read_word(w, other, &w->sp, at + SIGFRAME_SP) || !read_word(w, other, &w->fp, at + SIGFRAME_BP))
+	if (!read_word(w, &pc, w->sp + SIGFRAME_IP) || !read_word(w, &sp, w->sp + SIGFRAME_SP) || !read_word(w, &w->fp, w->sp + SIGFRAME_BP))
 		return false;
+	w->pc = pc;
+	w->sp = sp;
 	w->fp_at = 0;
 	w->is_return = 0;
 	return true;
 }
 
 /* The canonical frame address; 0: it cannot be read. */
-static __always_inline __u64 cfa_of(struct unwind_walk *w, struct other_thread *other, const struct unwind_rule *rule)
+static __always_inline __u64 cfa_of(struct unwind_walk *w, const struct unwind_rule *rule)
 {
 	__u64 cfa = w->sp;
 
 	if (rule->base == BASE_PLT)
 		return cfa + 8 + ((w->pc & 15) >= 11 ? 8 : 0);
 	if (rule->base == BASE_FP || rule->base == BASE_AT_FP) {
-		if (!load_fp(w, other))
+		if (!load_fp(w))
 			return 0;
 		cfa = w->fp;
 	}
 	cfa += (__s64)rule->offset;
 	if (rule->base == BASE_AT_SP || rule->base == BASE_AT_FP) {
-		if (!read_word(w, other, &cfa, cfa))
+		if (!read_word(w, &cfa, cfa))
 			return 0;
 		cfa += (__s64)rule->add;
 	}
@@ -104,7 +101,7 @@ static __always_inline __u64 cfa_of(struct unwind_walk *w, struct other_thread *
 }
 
 /* Where the caller's frame pointer is. */
-static __always_inline bool find_fp(struct unwind_walk *w, struct other_thread *other, const struct unwind_rule *rule, __u64 cfa)
+static __always_inline bool find_fp(struct unwind_walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
 	switch (rule->saved) {
 	case SAVED_KEPT:
@@ -116,7 +113,7 @@ static __always_inline bool find_fp(struct unwind_walk *w, struct other_thread *
 		w->fp_at = w->sp + (__s64)rule->fp_offset;
 		return true;
 	case SAVED_AT_OWN_FP:
-		if (!load_fp(w, other))
+		if (!load_fp(w))
 			return false;
 		w->fp_at = w->fp + (__s64)rule->fp_offset;
 		return true;
@@ -125,32 +122,32 @@ static __always_inline bool find_fp(struct unwind_walk *w, struct other_thread *
 	return true;
 }
 
-static __always_inline __u8 step_by_rule(struct unwind_walk *w, struct other_thread *other, const struct unwind_rule *rule)
+static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unwind_rule *rule)
 {
 	__u64 cfa;
 
 	if (rule->base == BASE_ROOT)
 		return END_ROOT;
 	if (rule->base == BASE_SIGNAL)
-		return step_signal(w, other) ? END_DEPTH : END_UNREADABLE;
-	cfa = cfa_of(w, other, rule);
+		return step_signal(w) ? END_DEPTH : END_UNREADABLE;
+	cfa = cfa_of(w, rule);
 	/* A frame is above those that it has called. */
-	if (!cfa || cfa <= w->sp || !find_fp(w, other, rule, cfa) || !read_word(w, other, &w->pc, cfa - sizeof(__u64)))
+	if (!cfa || cfa <= w->sp || !find_fp(w, rule, cfa) || !read_word(w, &w->pc, cfa - sizeof(__u64)))
 		return END_UNREADABLE;
 	w->sp = cfa;
 	w->is_return = 1;
 	return END_DEPTH;
 }
 
-static __always_inline __u8 step_by_pointer(struct unwind_walk *w, struct other_thread *other)
+static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 {
 	struct user_frame frame;
 
-	if (!load_fp(w, other))
+	if (!load_fp(w))
 		return END_UNREADABLE;
 	if (!w->fp)
 		return END_ROOT;
-	if (w->fp & 7 || w->fp < w->sp || read_user(other, &frame, sizeof(frame), w->fp))
+	if (w->fp < w->sp || !read_word(w, &frame.next, w->fp) || !read_word(w, &frame.ret, w->fp + sizeof(__u64)))
 		return END_NO_FRAME;
 	w->sp = w->fp + sizeof(frame);
 	w->fp = frame.next;
@@ -160,24 +157,22 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w, struct other_
 }
 
 /* Goes on to the caller. Returns enum unwind_end, END_DEPTH if there is one. */
-static __always_inline __u8 step(struct unwind_walk *w, struct other_thread *other)
+__noinline __u32 step_to_caller(struct unwind_walk *w)
 {
-	const struct unwind_mapping *m = mapping_of(w);
+	const struct unwind_mapping *m;
 	struct unwind_rule rule = {};
 
+	if (!w)
+		return END_NO_FRAME;
+	m = mapping_of(w);
 	if (find_rule(&m->table, w->pc - w->is_return + m->to_offset, &rule) && rule.base != BASE_UNKNOWN && rule.base != BASE_SWITCH) {
 		w->by_rule++;
-		return step_by_rule(w, other, &rule);
+		return step_by_rule(w, &rule);
 	}
 	if (rule.base == BASE_SWITCH)
 		w->sp = 0;
 	w->by_pointer++;
-	return step_by_pointer(w, other);
-}
-
-__noinline __u32 step_to_caller(struct unwind_walk *w)
-{
-	return w ? step(w, NULL) : END_NO_FRAME;
+	return step_by_pointer(w);
 }
 
 static __always_inline void count_walk(const struct unwind_walk *w)
@@ -243,7 +238,7 @@ static __always_inline __u32 walk_by_tables(struct scratch *s)
 	struct unwind_context ctx = {s};
 	struct unwind_walk *w = &s->walk;
 
-	if (!task->mm || !REGS_64BIT(regs))
+	if (!BPF_CORE_READ(task, mm) || !REGS_64BIT(regs))
 		return 0;
 	if (bpf_core_field_exists(task->utask) && task->utask)
 		return 0;

@@ -76,7 +76,7 @@ __noinline __u32 walk_shallow(struct scratch *s)
 	struct user_frame frame;
 	__u64 fp;
 
-	if (!s || !task->mm || !REGS_64BIT(regs) || stack_depth <= SHALLOW_FRAMES)
+	if (!s || !BPF_CORE_READ(task, mm) || !REGS_64BIT(regs) || stack_depth <= SHALLOW_FRAMES)
 		return 0;
 	if (bpf_core_field_exists(task->utask) && task->utask)
 		return 0;

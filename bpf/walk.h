@@ -50,6 +50,8 @@ struct unwind_walk {
 	__u8 is_return;	    /* pc is a return address */
 	__u8 ended;	    /* enum unwind_end */
 	__u8 slot, mapping; /* of the last frame, in processes */
+	__u8 is_other;	    /* not the running thread's stack */
+	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */
 	__u64 cached_at;    /* address of what is in cached; 0: nothing */
 	/* From here on it stays for later walks. */
 	__u64 walks;
