@@ -55,17 +55,12 @@ type UnwindTables struct {
 	closed               bool
 	files, missed, outer *ebpf.Map
 	inner                *ebpf.MapSpec
-	chunks               []unwindChunk
+	chunks               [][]uint32 // memory of the maps in outer
 	room                 room
 	ranges               map[UnwindFile]wordRange
 	maxChunks            int
 	generation, version  *ebpf.Variable // version: changes with each table
 	changes              uint32
-}
-
-type unwindChunk struct {
-	m     *ebpf.Map
-	words []uint32
 }
 
 func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) *UnwindTables {
@@ -228,29 +223,39 @@ func (u *UnwindTables) grow(end uint32) error {
 		if len(u.chunks) >= u.maxChunks {
 			return ErrUnwindFull
 		}
-		m, err := ebpf.NewMap(u.inner)
+		words, err := u.newChunk(uint32(len(u.chunks)))
 		if err != nil {
-			return fmt.Errorf("make room for unwind tables: %w", err)
+			return fmt.Errorf("allocate memory for unwind tables: %w", err)
 		}
-		memory, err := unix.Mmap(m.FD(), 0, unwindChunkBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err != nil {
-			return errors.Join(fmt.Errorf("map room for unwind tables: %w", err), m.Close())
-		}
-		if err := u.outer.Put(uint32(len(u.chunks)), m); err != nil {
-			return errors.Join(fmt.Errorf("add room for unwind tables: %w", err), unix.Munmap(memory), m.Close())
-		}
-		u.chunks = append(u.chunks, unwindChunk{m, unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), unwindChunkBytes/4)})
+		u.chunks = append(u.chunks, words)
 	}
 	return nil
+}
+
+// newChunk returns the memory of a new map in outer, which keeps it.
+func (u *UnwindTables) newChunk(index uint32) (words []uint32, err error) {
+	m, err := ebpf.NewMap(u.inner)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	memory, err := unix.Mmap(m.FD(), 0, unwindChunkBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map it: %w", err)
+	}
+	if err := u.outer.Put(index, m); err != nil {
+		return nil, errors.Join(err, unix.Munmap(memory))
+	}
+	return unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), unwindChunkBytes/4), nil
 }
 
 // write writes words, those at the beginning of a chunk also after the end of the one before.
 func (u *UnwindTables) write(at uint32, words []uint32) {
 	for len(words) > 0 {
 		chunk, offset := at/unwindChunkWords, at%unwindChunkWords
-		n := copy(u.chunks[chunk].words[offset:unwindChunkWords], words)
+		n := copy(u.chunks[chunk][offset:unwindChunkWords], words)
 		if chunk > 0 && offset < unwindChunkSlack {
-			copy(u.chunks[chunk-1].words[unwindChunkWords+offset:], words[:n])
+			copy(u.chunks[chunk-1][unwindChunkWords+offset:], words[:n])
 		}
 		at, words = at+uint32(n), words[n:]
 	}
@@ -262,7 +267,7 @@ func (u *UnwindTables) close() error {
 	u.closed = true
 	var errs []error
 	for _, c := range u.chunks {
-		errs = append(errs, unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&c.words[0])), len(c.words)*4)), c.m.Close())
+		errs = append(errs, unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&c[0])), len(c)*4)))
 	}
 	return errors.Join(errs...)
 }

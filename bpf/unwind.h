@@ -124,7 +124,7 @@ static __always_inline bool find_fp(struct unwind_walk *w, const struct unwind_r
 
 static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unwind_rule *rule)
 {
-	__u64 cfa;
+	__u64 cfa, pc;
 
 	if (rule->base == BASE_ROOT)
 		return END_ROOT;
@@ -132,8 +132,9 @@ static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unw
 		return step_signal(w) ? END_DEPTH : END_UNREADABLE;
 	cfa = cfa_of(w, rule);
 	/* A frame is above those that it has called. */
-	if (!cfa || cfa <= w->sp || !find_fp(w, rule, cfa) || !read_word(w, &w->pc, cfa - sizeof(__u64)))
+	if (!cfa || cfa <= w->sp || !read_word(w, &pc, cfa - sizeof(__u64)) || !find_fp(w, rule, cfa))
 		return END_UNREADABLE;
+	w->pc = pc;
 	w->sp = cfa;
 	w->is_return = 1;
 	return END_DEPTH;
@@ -156,7 +157,7 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 	return END_DEPTH;
 }
 
-/* Goes on to the caller. Returns enum unwind_end, END_DEPTH if there is one. */
+/* Goes on to the caller. Returns enum unwind_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
 __noinline __u32 step_to_caller(struct unwind_walk *w)
 {
 	const struct unwind_mapping *m;

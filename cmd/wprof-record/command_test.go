@@ -196,7 +196,7 @@ func TestInterruptReachesTheCommand(t *testing.T) {
 	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; : >"$0"; while :; do sleep 0.02; done`, ready)
 	keyboard := r.atTerminal()
 	r.start().opened(file + ".part")
-	r.waitForFile(ready, 0) // the command's trap is set
+	r.waitForFile(ready) // the command's trap is set
 	if _, err := keyboard.Write([]byte{ctrlC}); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestSignalToTheRecorderIsPassedToTheCommand(t *testing.T) {
 				r.atTerminal()
 			}
 			r.start().opened(file + ".part")
-			r.waitForFile(ready, 0) // the command's trap is set
+			r.waitForFile(ready) // the command's trap is set
 			if err := r.cmd.Process.Signal(c.sig); err != nil {
 				t.Fatal(err)
 			}

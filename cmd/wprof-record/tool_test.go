@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/spool"
 	"wprof/test/tools"
 )
 
@@ -92,15 +93,21 @@ func (r *run) wait() int {
 // opened waits until the recorder has opened its window, and a little longer.
 func (r *run) opened(part string) {
 	r.t.Helper()
-	r.waitForFile(part, 4097)
-	time.Sleep(200 * time.Millisecond)
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if s, err := spool.Open(part); err == nil {
+			_ = s.Close()
+			time.Sleep(200 * time.Millisecond)
+			return
+		}
+	}
+	r.t.Fatalf("the recorder of %s does not open its window: %s", part, r.stderr.String())
 }
 
-// waitForFile waits until a file has so many bytes at least.
-func (r *run) waitForFile(path string, bytes int64) {
+// waitForFile waits until a file exists.
+func (r *run) waitForFile(path string) {
 	r.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if info, err := os.Stat(path); err == nil && info.Size() >= bytes {
+		if _, err := os.Stat(path); err == nil {
 			return
 		}
 	}

@@ -82,9 +82,11 @@ func configure(inv *cli.Invocation) (*Config, error) {
 }
 
 func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
-	u := bpf.Unwinding{Tables: inv.String("unwind") == "tables", Memory: int(inv.Size("unwind-memory")), Counts: cfg.Stats}
+	const supported = runtime.GOARCH == "amd64"
+	unwind := inv.String("unwind")
+	u := bpf.Unwinding{Tables: cfg.Stacks.Any() && cfg.Stacks.User && supported && unwind != "fp", Memory: int(inv.Size("unwind-memory")), Counts: cfg.Stats}
 	switch {
-	case u.Tables && runtime.GOARCH != "amd64":
+	case unwind == "tables" && !supported:
 		return cli.Usagef("--unwind=tables works on x86-64 only")
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")

@@ -90,6 +90,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
 		return err
 	}
+	r.unwind = startUnwinder(r.tracer, cfg)
 	r.offCPUPlace = r.tracer.OffCPUPlace()
 	if r.tasks, err = r.taskLists(); err != nil {
 		return err
@@ -212,6 +213,7 @@ func (r *recorder) Close() {
 		r.tasks.abandon()
 	}
 	if r.tracer != nil {
+		r.unwind.abandon()
 		_ = r.tracer.Close()
 	}
 	if r.code != nil {
@@ -223,7 +225,7 @@ func (r *recorder) Close() {
 }
 
 func (r *recorder) record() error {
-	r.unwind = startUnwinder(r.tracer, r.cfg)
+	r.unwind.await()
 	defer r.unwind.stop()
 	err := r.openWindow()
 	close(r.opened)

@@ -99,7 +99,7 @@ func (o *Outcome) CutText() string {
 	case o.ByTables:
 		help = "it has no call frame information, or its tables were not ready yet"
 	case runtime.GOARCH == "amd64":
-		help = "record with --unwind=tables or " + help
+		help = "record with --unwind=auto or " + help
 	}
 	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides its callers; "+help,
 		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "))

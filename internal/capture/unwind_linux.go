@@ -27,9 +27,12 @@ const (
 	// have been none for a while.
 	missedPollBusy = 5 * time.Millisecond
 	missedPollIdle = 100 * time.Millisecond
-	// requestedLimit is how long the opening of the window is delayed for the tables of the requested processes; a program of 100 MB
-	// takes 150 ms.
+	// The opening of the window is delayed for this long at most: for the tables of requested processes, of which a program of 100 MB
+	// takes 150 ms, or only for those that earlier recordings have kept, 1 ms each.
 	requestedLimit = 250 * time.Millisecond
+	preloadLimit   = 50 * time.Millisecond
+	// preloadBytes is how much kernel memory these tables may take.
+	preloadBytes = 64 << 20
 	// blockedPasses is how often the stacks of blocked threads are walked for the tables that they need. The first table that is
 	// missing hides the others.
 	blockedPasses = 5
@@ -46,7 +49,8 @@ type unwinder struct {
 	stored   []unwind.Stored // whose tables are in the cache, those made last first
 	changed  bool            // since the index of the cache was written
 	blocked  int             // passes over blocked threads that may follow
-	isReady  chan struct{}   // closed when the tables of the requested processes are made
+	isReady  chan struct{}   // closed when the tables of the requested processes are made, and those that were kept are loaded
+	limit    time.Time       // of waiting for that
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
@@ -58,8 +62,8 @@ type unwinder struct {
 	bytes  int              // of kernel memory
 }
 
-// startUnwinder makes the tables of a command and of the given processes first, and waits for them for a short time. It returns nil
-// without tables to make.
+// startUnwinder makes the tables of a command and of the given processes first, and loads those that were kept. It returns nil without
+// tables to make.
 func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	tables := tracer.UnwindTables()
 	if tables == nil {
@@ -72,12 +76,30 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	if cfg.UnwindCache != "" {
 		u.cache, _ = unwind.OpenCache(cfg.UnwindCache) // without it all tables are made
 	}
+	u.limit = time.Now().Add(preloadLimit)
+	if len(cfg.Command) > 0 || len(cfg.Kernel.Filter.PIDs) > 0 {
+		u.limit = time.Now().Add(requestedLimit)
+	}
 	go u.run(cfg.Command, cfg.Kernel.Filter.PIDs)
+	return u
+}
+
+// await waits for the tables that the window should open with, but not for long.
+func (u *unwinder) await() {
+	if u == nil {
+		return
+	}
 	select {
 	case <-u.isReady:
-	case <-time.After(requestedLimit):
+	case <-time.After(time.Until(u.limit)):
 	}
-	return u
+}
+
+// abandon makes no more tables.
+func (u *unwinder) abandon() {
+	if u != nil {
+		u.stopped.Store(true)
+	}
 }
 
 // stop makes no more tables, and reads their statistics. It may wait for a pass over blocked threads.
@@ -85,14 +107,14 @@ func (u *unwinder) stop() {
 	if u == nil {
 		return
 	}
-	u.stopped.Store(true)
+	u.abandon()
 	u.counts, _ = u.tracer.UnwindCounts() // only --stats needs them
 	u.bytes = u.tables.Bytes()
 }
 
 func (u *unwinder) run(command []string, pids []int32) {
 	u.addVDSO()
-	u.preload()
+	u.loadIndex()
 	if len(command) > 0 {
 		if path, err := lookUp(command[0]); err == nil {
 			u.add(path, nil)
@@ -104,6 +126,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 			u.add(mapFile(m), nil)
 		}
 	}
+	u.preload()
 	close(u.isReady)
 	for every := missedPollBusy; !u.stopped.Load(); time.Sleep(every) {
 		missed, err := u.missed()
@@ -139,15 +162,22 @@ func (u *unwinder) missed() (map[bpf.UnwindFile]bpf.MissedMapping, error) {
 	return missed, err
 }
 
-// preload gives the programs the tables of files that earlier recordings needed.
-func (u *unwinder) preload() {
+// loadIndex reads which files' tables are in the cache.
+func (u *unwinder) loadIndex() {
 	if host, err := proc.ReadHost(); err == nil {
 		u.bootID = host.BootID
 	}
 	u.stored = u.cache.Files(u.bootID)
-	for _, s := range u.stored {
+}
+
+// preload stores the tables of files that earlier recordings needed, those made last first.
+func (u *unwinder) preload() {
+	for _, s := range slices.Clone(u.stored) {
 		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
-		if table := u.cache.Load(s.Name); table != nil && !u.stopped.Load() {
+		if u.stopped.Load() || u.tables.Bytes() > preloadBytes {
+			return
+		}
+		if table := u.cache.Load(s.Name); table != nil && !u.known[file] {
 			u.known[file] = true
 			u.put(file, table, nil, false)
 		}
@@ -198,8 +228,8 @@ func (u *unwinder) add(path string, file *bpf.UnwindFile) {
 	}
 	u.known[*file] = true
 	table, name, err := u.cache.Build(f, st.Size)
-	if name != "" {
-		u.stored = slices.Insert(u.stored, 0, unwind.Stored{Device: file.Device, Inode: file.Inode, Changed: file.Changed, Name: name})
+	if stored := (unwind.Stored{Device: file.Device, Inode: file.Inode, Changed: file.Changed, Name: name}); name != "" && !slices.Contains(u.stored, stored) {
+		u.stored = slices.Insert(u.stored, 0, stored)
 		u.changed = true
 	}
 	u.put(*file, table, err, true)

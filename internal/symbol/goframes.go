@@ -12,6 +12,7 @@ const (
 	goFuncBytes   = 44
 	goFlagTop     = 1 // internal/abi: FuncFlagTopFrame
 	goFlagSPWrite = 2 // FuncFlagSPWrite
+	goFlagAsm     = 4 // FuncFlagAsm
 )
 
 // GoFrames is what a Go program's table of functions says about the stack frames of one function.
@@ -88,8 +89,10 @@ func (f *File) EachGoFrames(visit func(GoFrames)) (_ bool, err error) {
 		if at != 0 && int(at) < len(depths) {
 			g.depths = depths[at:]
 		}
-		n, _ := names.at(t.names+uint64(name), len(goSigReturn))
-		g.IsSigReturn = string(n) == goSigReturn
+		if id[1]&goFlagAsm != 0 {
+			n, _ := names.at(t.names+uint64(name), len(goSigReturn))
+			g.IsSigReturn = string(n) == goSigReturn
+		}
 		visit(g)
 	})
 }
