@@ -139,17 +139,18 @@ func TestSpreadPageOfACapture(t *testing.T) {
 	}
 }
 
-// offCPUIntervals counts the off-CPU intervals of a process by the JSON lines: those that a switch ends, and those whose end is missing,
-// because the kernel did not report a switch or because the window closed first. Of the last ones the stream has states.
+// offCPUIntervals counts the off-CPU intervals of a process by the JSON lines: those that a switch ends, those of which only the wakeup
+// is known, because the kernel did not report the switch, and those that are open when the window closes. Of the last ones the
+// stream has states. Without a wakeup it is not known how long the thread was off-CPU.
 func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {
 	t.Helper()
 	type task struct{ TID, PID int }
-	isOff := make(map[int]bool)
-	for _, line := range bytes.Split(tools.Run(t, "wprof-json", "-k", "switch", "--no-stacks", file), []byte("\n")) {
+	isWoken := make(map[int]bool)
+	for _, line := range bytes.Split(tools.Run(t, "wprof-json", "-k", "switch,waking", "--no-stacks", file), []byte("\n")) {
 		var e struct {
-			T          string
-			Prev, Next task
-			NextState  string `json:"next_state"`
+			T                 string
+			Prev, Next, Wakee task
+			NextState         string `json:"next_state"`
 		}
 		if len(line) == 0 {
 			continue
@@ -157,20 +158,21 @@ func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
+		if e.T == "waking" && e.Wakee.PID == pid {
+			isWoken[e.Wakee.TID] = true
+		}
 		if e.T != "switch" {
 			continue
 		}
 		if e.Next.PID == pid {
-			isOff[e.Next.TID] = false
+			isWoken[e.Next.TID] = false
 			if e.NextState != "" {
 				n++
 			}
 		}
-		if e.Prev.PID == pid {
-			if isOff[e.Prev.TID] {
-				n++
-			}
-			isOff[e.Prev.TID] = true
+		if e.Prev.PID == pid && isWoken[e.Prev.TID] {
+			isWoken[e.Prev.TID] = false
+			n++
 		}
 	}
 	open := regexp.MustCompile(`(?m)^.* state_thread .* open`)
