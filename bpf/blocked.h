@@ -136,8 +136,8 @@ static long step_blocked(__u32 i, struct blocked_walk *b)
 	return b->count >= STACK_FRAMES;
 }
 
-/* The first frame is there. Returns whether the walk reached the root. */
-static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+/* The first frame is there. Returns enum stack_end. */
+static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
 {
 	struct unwind_walk *w = &blocked_state;
 	struct task_struct *task = b->other.task;
@@ -147,20 +147,20 @@ static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struc
 	__builtin_memset(w->processes, 0, sizeof(w->processes[0]));
 	b->vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
 	bpf_loop(BLOCKED_STEPS, step_blocked, b, 0);
-	return w->ended == END_ROOT;
+	return w->ended;
 }
 
 #else
 
-static __always_inline bool walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
 {
-	return false;
+	return END_UNKNOWN;
 }
 
 #endif
 
 /* bpf_loop(), because the verifier would take a quarter of a second for unrolled steps. */
-static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first, bool *cut)
+static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first, struct rec_blocked *rec)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct blocked_walk b = {.other.task = task, .first = first};
@@ -175,11 +175,12 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 	b.fp = REGS_FP(regs);
 	b.compat = REGS_32BIT(regs);
 	if (unwind_tables && !b.compat) {
-		*cut = !walk_blocked_by_tables(&b, regs);
+		rec->ended = walk_blocked_by_tables(&b, regs);
+		rec->cut |= rec->ended == END_ROOT ? 0 : BLOCKED_USER_CUT;
 		return b.count;
 	}
 	bpf_loop(STACK_FRAMES - 1, walk_frame, &b, 0);
-	*cut = b.other.locked || b.count >= STACK_FRAMES;
+	rec->cut |= b.other.locked || b.count >= STACK_FRAMES ? BLOCKED_USER_CUT : 0;
 	return b.count;
 }
 
@@ -191,7 +192,6 @@ int blocked(struct bpf_iter__task *ctx)
 	__u32 kernel = 0, user = 0;
 	struct rec_ident ident;
 	unsigned long switches;
-	bool cut = false;
 	long bytes;
 
 	if (ctx->meta->seq_num == 0)
@@ -202,18 +202,16 @@ int blocked(struct bpf_iter__task *ctx)
 	switches = task->nvcsw + task->nivcsw;
 	if (!switches || !ident_passes(&ident, task))
 		return 0;
-	rec->cut = 0;
+	rec->cut = rec->ended = 0;
 	if (offcpu_kernel) {
 		bytes = bpf_get_task_stack(task, rec->addrs, STACK_FRAMES * sizeof(__u64), 0);
 		if (bytes > 0)
 			kernel = bytes / sizeof(__u64);
 		if (kernel >= STACK_FRAMES)
-			rec->cut |= 1;
+			rec->cut |= BLOCKED_KERNEL_CUT;
 	}
 	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
-		user = walk_blocked(task, sizeof(*rec) / sizeof(__u64) + kernel, &cut);
-		if (cut)
-			rec->cut |= 2;
+		user = walk_blocked(task, sizeof(*rec) / sizeof(__u64) + kernel, rec);
 	}
 	/* A thread that has run meanwhile has no such stack. */
 	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user))

@@ -201,11 +201,24 @@ struct rec_lost {
  * no later time than that record. A kernel stack's id is a hash of its addresses; a user stack's id also of its process and
  * of how often that has called exec. No id is 0.
  */
+/* Why the walk of a user stack ended: format.StackEnd. */
+enum stack_end {
+	END_UNKNOWN,
+	END_ROOT,
+	END_DEPTH, /* of the stack that is recorded */
+	END_NO_CODE, /* the address is not in an executable mapping */
+	END_NO_FRAME, /* neither a rule nor a frame pointer leads on */
+	END_UNREADABLE, /* the stack's memory is not there */
+	STACK_ENDS,
+};
+
 struct rec_stack {
 	struct rec_hdr hdr;
 	__u64 id;
 	__u32 pid;	/* 0: a kernel stack */
-	__u32 count;
+	__u16 count;
+	__u8 ended;	/* a user stack: enum stack_end */
+	__u8 pad;
 	__u64 addrs[];	/* count of them, innermost first */
 };
 
@@ -220,11 +233,18 @@ struct rec_packed_return {
 };
 
 /* The stack of a blocked thread: kernel addresses, then user addresses, each innermost first. */
+enum blocked_cut {
+	BLOCKED_KERNEL_CUT = 1, /* it is deeper */
+	BLOCKED_USER_CUT = 2,	/* it is deeper, does not reach its root, or its memory was locked */
+};
+
 struct rec_blocked {
 	struct rec_hdr hdr;
 	__u64 start_ns; /* task_struct.start_time */
 	__u32 pid;
-	__u32 cut;	/* 1: the kernel's part is deeper, 2: the user's, or its memory was locked */
+	__u8 cut;	/* enum blocked_cut */
+	__u8 ended;	/* the user's part: enum stack_end */
+	__u16 pad;
 	__u32 kernel_count;
 	__u32 user_count;
 	__u64 since_ns; /* as in rec_task */

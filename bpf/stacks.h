@@ -38,7 +38,9 @@ struct scratch {
 	struct rec_hdr hdr;
 	__u64 id;
 	__u32 pid;
-	__u32 count;
+	__u16 count;
+	__u8 ended;
+	__u8 pad;
 	__u64 addrs[STACK_FRAMES + 1]; /* hashed in pairs */
 	struct unwind_walk walk;
 };
@@ -85,7 +87,7 @@ static __always_inline void put_scratch(struct scratch *s)
 /* Volatile, so that the verifier does not track the value: else it verifies what follows once for each exit of a loop. */
 static __always_inline __u32 frames(struct scratch *s)
 {
-	return *(volatile __u32 *)&s->count;
+	return *(volatile __u16 *)&s->count;
 }
 
 #define MIX_A 0x9e3779b97f4a7c15ULL
@@ -162,6 +164,8 @@ static __always_inline bool is_written(__u64 id)
 	return mark.at && *mark.at == mark.value;
 }
 
+#define STACK_END_SHIFT 8 /* of enum stack_end in the flags of intern_stack() */
+
 /*
  * Writes the stack in the scratch buffer unless that was done in this generation. Returns its id; 0: no room. The mark is
  * set only after the record is committed: another CPU that sees the mark uses the id in a later record. A global
@@ -173,8 +177,9 @@ __noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 ti
 
 	if (!s)
 		return 0;
-	s->id = hash_stack(s, seed);
+	s->id = hash_stack(s, seed ^ flags >> STACK_END_SHIFT);
 	s->pid = pid;
+	s->ended = flags >> STACK_END_SHIFT;
 	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
 	mark = stack_mark_of(s->id);
 	if (!mark.at)

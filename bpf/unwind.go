@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wprof/format"
 	"wprof/internal/unwind"
 )
 
@@ -274,9 +275,9 @@ func (u *UnwindTables) close() error {
 
 // UnwindCounts are statistics of walks of user stacks by tables: unwind_counts in unwind.h.
 type UnwindCounts struct {
-	ByRule, ByPointer uint64 // frames
-	Mappings          uint64 // that were looked up
-	Ends              [5]uint64
+	ByRule, ByPointer uint64                   // frames
+	Mappings          uint64                   // that were looked up
+	Ends              [format.StackEnds]uint64 // stacks, by [format.StackEnd]
 }
 
 // UnwindCounts returns the counts since the programs were loaded.
@@ -293,5 +294,6 @@ func (c UnwindCounts) String() string {
 		all += n
 	}
 	return fmt.Sprintf("%d walked, of which %d reached their root, %d were too deep, %d ended outside executable mappings, %d without a frame, %d where memory was not there; "+
-		"%d frames by tables, %d by frame pointer; %d mappings looked up", all, c.Ends[1], c.Ends[0], c.Ends[2], c.Ends[3], c.Ends[4], c.ByRule, c.ByPointer, c.Mappings)
+		"%d frames by tables, %d by frame pointer; %d mappings looked up", all, c.Ends[format.StackEnd_STACK_END_ROOT], c.Ends[format.StackEnd_STACK_END_DEPTH], c.Ends[format.StackEnd_STACK_END_NO_CODE],
+		c.Ends[format.StackEnd_STACK_END_NO_FRAME], c.Ends[format.StackEnd_STACK_END_UNREADABLE], c.ByRule, c.ByPointer, c.Mappings)
 }

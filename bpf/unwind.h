@@ -24,7 +24,7 @@ volatile __u32 unwind_version; /* changes with each table that user space adds o
 struct {
 	__u64 by_rule, by_pointer; /* frames */
 	__u64 looked_up;	   /* mappings */
-	__u64 ends[UNWIND_ENDS];   /* stacks */
+	__u64 ends[STACK_ENDS];   /* stacks */
 } unwind_counts;
 
 /*
@@ -157,7 +157,7 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 	return END_DEPTH;
 }
 
-/* Goes on to the caller. Returns enum unwind_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
+/* Goes on to the caller. Returns enum stack_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
 __noinline __u32 step_to_caller(struct unwind_walk *w)
 {
 	const struct unwind_mapping *m;
@@ -181,7 +181,7 @@ static __always_inline void count_walk(const struct unwind_walk *w)
 	__sync_fetch_and_add(&unwind_counts.by_rule, w->by_rule);
 	__sync_fetch_and_add(&unwind_counts.by_pointer, w->by_pointer);
 	__sync_fetch_and_add(&unwind_counts.looked_up, w->looked_up);
-	if (w->ended < UNWIND_ENDS)
+	if (w->ended < STACK_ENDS)
 		__sync_fetch_and_add(&unwind_counts.ends[w->ended], 1);
 }
 

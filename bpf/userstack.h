@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The user's part of stacks.
+ * User stacks.
  */
 #ifndef WPROF_USERSTACK_H
 #define WPROF_USERSTACK_H
@@ -25,7 +25,7 @@ static __always_inline bool is_in_exec(struct scratch *s, struct task_struct *ta
 	return frames(s) == 1 && bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
-/* The registers that these threads entered the kernel with are not theirs. */
+/* These threads never ran in user mode: their saved registers are another thread's. */
 static __always_inline bool has_user_stack(struct task_struct *task)
 {
 	return !(task->flags & (PF_KTHREAD | worker_flags()));
@@ -38,7 +38,7 @@ static __always_inline __u32 walk_user_stack(void *ctx, struct scratch *s)
 	return bytes > 0 ? user_frames(s, bytes / sizeof(__u64)) : 0;
 }
 
-static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, struct task_struct *task, __u8 flags)
+static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, struct task_struct *task, __u32 flags)
 {
 	if (!frames(s) || is_in_exec(s, task))
 		return (struct stack_ref){};
@@ -51,7 +51,7 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 	if (!has_user_stack(task))
 		return (struct stack_ref){};
 	if (unwind_tables && walk_by_tables(s))
-		return refer_to_user_stack(s, task, s->walk.ended == END_ROOT ? 0 : REC_CUT);
+		return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
 	s->count = walk_user_stack(ctx, s);
 	return refer_to_user_stack(s, task, 0);
 }

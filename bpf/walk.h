@@ -15,16 +15,6 @@ struct unwind_table {
 	__u32 used; /* generation in which it was last used */
 };
 
-/* Why a walk ended. */
-enum unwind_end {
-	END_DEPTH, /* of the stack that is recorded */
-	END_ROOT,
-	END_NO_CODE, /* the address is not in an executable mapping */
-	END_NO_FRAME, /* neither a rule nor a frame pointer leads on */
-	END_UNREADABLE, /* the stack's memory is not there */
-	UNWIND_ENDS,
-};
-
 /* An executable mapping, and what is added to its addresses for the offset in the file. */
 struct unwind_mapping {
 	__u64 start, end, to_offset;
@@ -48,7 +38,7 @@ struct unwind_walk {
 	__u32 by_rule, by_pointer, looked_up;
 	__u32 pid;
 	__u8 is_return;	    /* pc is a return address */
-	__u8 ended;	    /* enum unwind_end */
+	__u8 ended;	    /* enum stack_end */
 	__u8 slot, mapping; /* of the last frame, in processes */
 	__u8 is_other;	    /* not the running thread's stack */
 	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */

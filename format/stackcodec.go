@@ -24,6 +24,7 @@ func appendStack(b []byte, s *Stack) []byte {
 	}
 	b = appendNumber(b, 3, uint64(s.KernelFrames))
 	b = appendNumber(b, 4, protowire.EncodeBool(s.Cut))
+	b = appendNumber(b, 5, uint64(s.UserEnd))
 	b = append(b, s.unknownFields...)
 	return endMember(b, body)
 }
@@ -54,6 +55,8 @@ func (r *decodeBuffer) decodeStack(b []byte, s *Stack) error {
 			s.KernelFrames = uint32(f.value)
 		case f.number == 4 && f.typ == protowire.VarintType:
 			s.Cut = protowire.DecodeBool(f.value)
+		case f.number == 5 && f.typ == protowire.VarintType:
+			s.UserEnd = uint32(f.value)
 		default:
 			s.unknownFields = f.appendUnknown(s.unknownFields)
 		}

@@ -140,6 +140,66 @@ func (ModuleKind) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{1}
 }
 
+// Stack is a chain of calls, in user space, in the kernel, or from one into the other.
+// Why the user part of a stack ends where it does.
+type StackEnd int32
+
+const (
+	StackEnd_STACK_END_UNKNOWN    StackEnd = 0 // not recorded, or there is no user part
+	StackEnd_STACK_END_ROOT       StackEnd = 1 // whole: it reached the function with which its thread began
+	StackEnd_STACK_END_DEPTH      StackEnd = 2 // it is deeper than what is taken
+	StackEnd_STACK_END_NO_CODE    StackEnd = 3 // the next return address is in no executable mapping
+	StackEnd_STACK_END_NO_FRAME   StackEnd = 4 // neither call frame information nor a frame pointer leads on
+	StackEnd_STACK_END_UNREADABLE StackEnd = 5 // the stack's memory could not be read
+)
+
+// Enum value maps for StackEnd.
+var (
+	StackEnd_name = map[int32]string{
+		0: "STACK_END_UNKNOWN",
+		1: "STACK_END_ROOT",
+		2: "STACK_END_DEPTH",
+		3: "STACK_END_NO_CODE",
+		4: "STACK_END_NO_FRAME",
+		5: "STACK_END_UNREADABLE",
+	}
+	StackEnd_value = map[string]int32{
+		"STACK_END_UNKNOWN":    0,
+		"STACK_END_ROOT":       1,
+		"STACK_END_DEPTH":      2,
+		"STACK_END_NO_CODE":    3,
+		"STACK_END_NO_FRAME":   4,
+		"STACK_END_UNREADABLE": 5,
+	}
+)
+
+func (x StackEnd) Enum() *StackEnd {
+	p := new(StackEnd)
+	*p = x
+	return p
+}
+
+func (x StackEnd) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StackEnd) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[2].Descriptor()
+}
+
+func (StackEnd) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[2]
+}
+
+func (x StackEnd) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StackEnd.Descriptor instead.
+func (StackEnd) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{2}
+}
+
 type ValueType int32
 
 const (
@@ -203,11 +263,11 @@ func (x ValueType) String() string {
 }
 
 func (ValueType) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[2].Descriptor()
+	return file_wprof_proto_enumTypes[3].Descriptor()
 }
 
 func (ValueType) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[2]
+	return &file_wprof_proto_enumTypes[3]
 }
 
 func (x ValueType) Number() protoreflect.EnumNumber {
@@ -216,7 +276,7 @@ func (x ValueType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ValueType.Descriptor instead.
 func (ValueType) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{2}
+	return file_wprof_proto_rawDescGZIP(), []int{3}
 }
 
 type TypeShape int32
@@ -255,11 +315,11 @@ func (x TypeShape) String() string {
 }
 
 func (TypeShape) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[3].Descriptor()
+	return file_wprof_proto_enumTypes[4].Descriptor()
 }
 
 func (TypeShape) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[3]
+	return &file_wprof_proto_enumTypes[4]
 }
 
 func (x TypeShape) Number() protoreflect.EnumNumber {
@@ -268,7 +328,7 @@ func (x TypeShape) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TypeShape.Descriptor instead.
 func (TypeShape) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{3}
+	return file_wprof_proto_rawDescGZIP(), []int{4}
 }
 
 type TypeTrack int32
@@ -307,11 +367,11 @@ func (x TypeTrack) String() string {
 }
 
 func (TypeTrack) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[4].Descriptor()
+	return file_wprof_proto_enumTypes[5].Descriptor()
 }
 
 func (TypeTrack) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[4]
+	return &file_wprof_proto_enumTypes[5]
 }
 
 func (x TypeTrack) Number() protoreflect.EnumNumber {
@@ -320,7 +380,7 @@ func (x TypeTrack) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TypeTrack.Descriptor instead.
 func (TypeTrack) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{4}
+	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
 type ValueHint int32
@@ -362,11 +422,11 @@ func (x ValueHint) String() string {
 }
 
 func (ValueHint) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[5].Descriptor()
+	return file_wprof_proto_enumTypes[6].Descriptor()
 }
 
 func (ValueHint) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[5]
+	return &file_wprof_proto_enumTypes[6]
 }
 
 func (x ValueHint) Number() protoreflect.EnumNumber {
@@ -375,7 +435,7 @@ func (x ValueHint) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ValueHint.Descriptor instead.
 func (ValueHint) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{5}
+	return file_wprof_proto_rawDescGZIP(), []int{6}
 }
 
 // ClockSnapshot holds several clocks read at one moment.
@@ -1286,13 +1346,13 @@ func (x *Frame) GetCaller() bool {
 	return false
 }
 
-// Stack is a chain of calls, in user space, in the kernel, or from one into the other.
 type Stack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Frames        []uint32               `protobuf:"varint,2,rep,packed,name=frames,proto3" json:"frames,omitempty"`                          // outermost caller first, user frames before kernel frames
 	KernelFrames  uint32                 `protobuf:"varint,3,opt,name=kernel_frames,json=kernelFrames,proto3" json:"kernel_frames,omitempty"` // how many of them are the kernel's
-	Cut           bool                   `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`                                       // one of the two parts was deeper than what is taken
+	Cut           bool                   `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`                                       // the outermost frames of one of the two parts are missing
+	UserEnd       uint32                 `protobuf:"varint,5,opt,name=user_end,json=userEnd,proto3" json:"user_end,omitempty"`                // StackEnd of the user part
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1353,6 +1413,13 @@ func (x *Stack) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *Stack) GetUserEnd() uint32 {
+	if x != nil {
+		return x.UserEnd
+	}
+	return 0
 }
 
 type EnumName struct {
@@ -2606,12 +2673,13 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12'\n" +
 	"\x0ffunction_offset\x18\x04 \x01(\x04R\x0efunctionOffset\x12!\n" +
 	"\x05lines\x18\x05 \x03(\v2\v.wprof.LineR\x05lines\x12\x16\n" +
-	"\x06caller\x18\x06 \x01(\bR\x06caller\"f\n" +
+	"\x06caller\x18\x06 \x01(\bR\x06caller\"\x81\x01\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x12#\n" +
 	"\rkernel_frames\x18\x03 \x01(\rR\fkernelFrames\x12\x10\n" +
-	"\x03cut\x18\x04 \x01(\bR\x03cut\"6\n" +
+	"\x03cut\x18\x04 \x01(\bR\x03cut\x12\x19\n" +
+	"\buser_end\x18\x05 \x01(\rR\auserEnd\"6\n" +
 	"\bEnumName\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\"\x96\x01\n" +
@@ -2726,7 +2794,14 @@ const file_wprof_proto_rawDesc = "" +
 	"\vMODULE_VDSO\x10\x04\x12\x0e\n" +
 	"\n" +
 	"MODULE_JIT\x10\x05\x12\x0f\n" +
-	"\vMODULE_ANON\x10\x06*\xe3\x01\n" +
+	"\vMODULE_ANON\x10\x06*\x93\x01\n" +
+	"\bStackEnd\x12\x15\n" +
+	"\x11STACK_END_UNKNOWN\x10\x00\x12\x12\n" +
+	"\x0eSTACK_END_ROOT\x10\x01\x12\x13\n" +
+	"\x0fSTACK_END_DEPTH\x10\x02\x12\x15\n" +
+	"\x11STACK_END_NO_CODE\x10\x03\x12\x16\n" +
+	"\x12STACK_END_NO_FRAME\x10\x04\x12\x18\n" +
+	"\x14STACK_END_UNREADABLE\x10\x05*\xe3\x01\n" +
 	"\tValueType\x12\x0e\n" +
 	"\n" +
 	"VALUE_NONE\x10\x00\x12\x0e\n" +
@@ -2779,68 +2854,69 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
 	(ModuleKind)(0),       // 1: wprof.ModuleKind
-	(ValueType)(0),        // 2: wprof.ValueType
-	(TypeShape)(0),        // 3: wprof.TypeShape
-	(TypeTrack)(0),        // 4: wprof.TypeTrack
-	(ValueHint)(0),        // 5: wprof.ValueHint
-	(*ClockSnapshot)(nil), // 6: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 7: wprof.Cpu
-	(*Source)(nil),        // 8: wprof.Source
-	(*KeyValue)(nil),      // 9: wprof.KeyValue
-	(*Session)(nil),       // 10: wprof.Session
-	(*Task)(nil),          // 11: wprof.Task
-	(*Command)(nil),       // 12: wprof.Command
-	(*Module)(nil),        // 13: wprof.Module
-	(*Line)(nil),          // 14: wprof.Line
-	(*Frame)(nil),         // 15: wprof.Frame
-	(*Stack)(nil),         // 16: wprof.Stack
-	(*EnumName)(nil),      // 17: wprof.EnumName
-	(*TypeField)(nil),     // 18: wprof.TypeField
-	(*EventType)(nil),     // 19: wprof.EventType
-	(*Text)(nil),          // 20: wprof.Text
-	(*Probe)(nil),         // 21: wprof.Probe
-	(*Definitions)(nil),   // 22: wprof.Definitions
-	(*IndexEntry)(nil),    // 23: wprof.IndexEntry
-	(*Index)(nil),         // 24: wprof.Index
-	(*KindCount)(nil),     // 25: wprof.KindCount
-	(*TypeCount)(nil),     // 26: wprof.TypeCount
-	(*ProcessTime)(nil),   // 27: wprof.ProcessTime
-	(*Loss)(nil),          // 28: wprof.Loss
-	(*ProgramCost)(nil),   // 29: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 30: wprof.RecorderCost
-	(*End)(nil),           // 31: wprof.End
+	(StackEnd)(0),         // 2: wprof.StackEnd
+	(ValueType)(0),        // 3: wprof.ValueType
+	(TypeShape)(0),        // 4: wprof.TypeShape
+	(TypeTrack)(0),        // 5: wprof.TypeTrack
+	(ValueHint)(0),        // 6: wprof.ValueHint
+	(*ClockSnapshot)(nil), // 7: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 8: wprof.Cpu
+	(*Source)(nil),        // 9: wprof.Source
+	(*KeyValue)(nil),      // 10: wprof.KeyValue
+	(*Session)(nil),       // 11: wprof.Session
+	(*Task)(nil),          // 12: wprof.Task
+	(*Command)(nil),       // 13: wprof.Command
+	(*Module)(nil),        // 14: wprof.Module
+	(*Line)(nil),          // 15: wprof.Line
+	(*Frame)(nil),         // 16: wprof.Frame
+	(*Stack)(nil),         // 17: wprof.Stack
+	(*EnumName)(nil),      // 18: wprof.EnumName
+	(*TypeField)(nil),     // 19: wprof.TypeField
+	(*EventType)(nil),     // 20: wprof.EventType
+	(*Text)(nil),          // 21: wprof.Text
+	(*Probe)(nil),         // 22: wprof.Probe
+	(*Definitions)(nil),   // 23: wprof.Definitions
+	(*IndexEntry)(nil),    // 24: wprof.IndexEntry
+	(*Index)(nil),         // 25: wprof.Index
+	(*KindCount)(nil),     // 26: wprof.KindCount
+	(*TypeCount)(nil),     // 27: wprof.TypeCount
+	(*ProcessTime)(nil),   // 28: wprof.ProcessTime
+	(*Loss)(nil),          // 29: wprof.Loss
+	(*ProgramCost)(nil),   // 30: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 31: wprof.RecorderCost
+	(*End)(nil),           // 32: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	7,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	6,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	9,  // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	9,  // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	8,  // 4: wprof.Session.sources:type_name -> wprof.Source
-	14, // 5: wprof.Frame.lines:type_name -> wprof.Line
-	17, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
-	18, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
-	11, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
-	13, // 9: wprof.Definitions.modules:type_name -> wprof.Module
-	15, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
-	16, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
-	21, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
-	6,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	12, // 14: wprof.Definitions.commands:type_name -> wprof.Command
-	19, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
-	20, // 16: wprof.Definitions.texts:type_name -> wprof.Text
-	23, // 17: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	29, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	25, // 19: wprof.End.kinds:type_name -> wprof.KindCount
-	27, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
-	28, // 21: wprof.End.losses:type_name -> wprof.Loss
-	30, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
-	6,  // 23: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	26, // 24: wprof.End.types:type_name -> wprof.TypeCount
+	8,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	7,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	10, // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	10, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	9,  // 4: wprof.Session.sources:type_name -> wprof.Source
+	15, // 5: wprof.Frame.lines:type_name -> wprof.Line
+	18, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
+	19, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
+	12, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
+	14, // 9: wprof.Definitions.modules:type_name -> wprof.Module
+	16, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
+	17, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
+	22, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
+	7,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	13, // 14: wprof.Definitions.commands:type_name -> wprof.Command
+	20, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
+	21, // 16: wprof.Definitions.texts:type_name -> wprof.Text
+	24, // 17: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	30, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	26, // 19: wprof.End.kinds:type_name -> wprof.KindCount
+	28, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
+	29, // 21: wprof.End.losses:type_name -> wprof.Loss
+	31, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
+	7,  // 23: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	27, // 24: wprof.End.types:type_name -> wprof.TypeCount
 	25, // [25:25] is the sub-list for method output_type
 	25, // [25:25] is the sub-list for method input_type
 	25, // [25:25] is the sub-list for extension type_name
@@ -2858,7 +2934,7 @@ func file_wprof_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -67,12 +67,16 @@ func (a *applier) findBlocked(t *thread, b []byte, end int64) {
 // blockedStacks are the two parts of a stack that the iterator has taken; nil: there is none.
 func blockedStacks(shared *arena, b []byte) (kernel, user *stackDef) {
 	le := binary.LittleEndian
-	cut, split := le.Uint32(b[ringdata.BlockedCut:]), ringdata.BlockedAddrs+8*int(le.Uint32(b[ringdata.BlockedKernelCount:]))
+	cut, split := b[ringdata.BlockedCut], ringdata.BlockedAddrs+8*int(le.Uint32(b[ringdata.BlockedKernelCount:]))
 	kernel = newStackDef(shared, 0, b[ringdata.BlockedAddrs:split], cut&1 != 0)
 	if kernel != nil {
 		kernel.called = true
 	}
-	return kernel, newStackDef(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
+	user = newStackDef(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
+	if user != nil {
+		user.end = format.StackEnd(b[ringdata.BlockedEnded])
+	}
+	return kernel, user
 }
 
 func newStackDef(shared *arena, pid uint32, raw []byte, cut bool) *stackDef {

@@ -89,7 +89,7 @@ func appendStack(to []byte, time int64, id uint64, pid uint32, count int, at fun
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.StackID:], id)
 	le.PutUint32(b[ringdata.StackPID:], pid)
-	le.PutUint32(b[ringdata.StackCount:], uint32(count))
+	le.PutUint16(b[ringdata.StackCount:], uint16(count))
 	for i := range count {
 		le.PutUint64(b[ringdata.StackAddrs+8*i:], at(i))
 	}

@@ -54,6 +54,7 @@ type part struct {
 	frames []uint32 // indices in code.frames, outermost first
 	kernel bool
 	cut    bool
+	end    format.StackEnd
 }
 
 type stackKey struct{ user, kernel *part }
@@ -192,7 +193,7 @@ func (c *code) resolve(t *stackDef) *part {
 		m, offset := c.locate(t.pid, c.addresses[i], caller)
 		c.key = binary.LittleEndian.AppendUint32(c.key, c.frame(m, offset, caller))
 	}
-	flags := byte(0)
+	flags := byte(t.end) << 2
 	if t.pid == 0 {
 		flags |= 1
 	}
@@ -203,7 +204,7 @@ func (c *code) resolve(t *stackDef) *part {
 	if p := c.parts[string(c.key)]; p != nil {
 		return p
 	}
-	p := &part{frames: make([]uint32, len(c.addresses)-inner), kernel: t.pid == 0, cut: t.cut}
+	p := &part{frames: make([]uint32, len(c.addresses)-inner), kernel: t.pid == 0, cut: t.cut, end: t.end}
 	for i := range p.frames {
 		p.frames[i] = binary.LittleEndian.Uint32(c.key[4*i:])
 	}

@@ -7,7 +7,7 @@ import (
 // define writes the definition of a stack under a new id, and before it those of its frames.
 func (c *code) define(key stackKey, s *stack) {
 	d := &c.s
-	d.Frames, d.KernelFrames, d.Cut = d.Frames[:0], 0, false
+	d.Frames, d.KernelFrames, d.Cut, d.UserEnd = d.Frames[:0], 0, false, 0
 	for _, p := range [...]*part{key.user, key.kernel} {
 		if p == nil {
 			continue
@@ -18,6 +18,8 @@ func (c *code) define(key stackKey, s *stack) {
 		d.Cut = d.Cut || p.cut
 		if p.kernel {
 			d.KernelFrames = uint32(len(p.frames))
+		} else {
+			d.UserEnd = uint32(p.end)
 		}
 	}
 	c.stackID++

@@ -85,8 +85,7 @@ func (c *code) looksCut(p *part) *module {
 		f := &c.frames[p.frames[i]]
 		return stacks.Frame{Function: []byte(f.function), Placed: f.module.definition != nil}
 	})
-	cut = cut && !c.isGenerated(p) || stacks.MissesRoot(p.cut, len(p.frames))
-	if !cut {
+	if !stacks.EndsEarly(p.end, p.cut, len(p.frames), cut && !c.isGenerated(p)) {
 		return nil
 	}
 	return c.frames[p.frames[ends]].module

@@ -366,7 +366,7 @@ func TestStackTableIsBounded(t *testing.T) {
 		header(b, 1000, ringdata.KindStack, 0, 0, 1)
 		le := binary.LittleEndian
 		le.PutUint64(b[ringdata.StackID:], id)
-		le.PutUint32(b[ringdata.StackCount:], 100)
+		le.PutUint16(b[ringdata.StackCount:], 100)
 		for i := range 100 {
 			le.PutUint64(b[ringdata.StackAddrs+8*i:], id<<20|uint64(i)<<50) // far apart: they do not pack well
 		}

@@ -191,7 +191,7 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	}
 	g.seen[key] = struct{}{}
 	raw := b[ringdata.StackAddrs:]
-	g.notePlaces(pid, raw[:8*min(int(le.Uint32(b[ringdata.StackCount:])), len(raw)/8)], false)
+	g.notePlaces(pid, raw[:8*min(int(le.Uint16(b[ringdata.StackCount:])), len(raw)/8)], false)
 	return nil
 }
 

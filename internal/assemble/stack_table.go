@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"wprof/format"
+
 	"wprof/internal/ringdata"
 )
 
@@ -12,6 +14,7 @@ type stackDef struct {
 	pid     uint32 // 0: a kernel stack
 	count   uint32
 	cut     bool
+	end     format.StackEnd
 	called  bool   // the innermost address is a return address too
 	owned   bool   // packed shares no memory with other stacks
 	tracer  bool   // the innermost frames are the recorder's own
@@ -82,7 +85,7 @@ func (s *stackTable) keep(b []byte) *stackDef {
 	if t := s.current[id]; t != nil {
 		return t // the kernel programs write a stack again if another one has replaced it in their hash array
 	}
-	count := min(le.Uint32(b[ringdata.StackCount:]), uint32(len(b)-ringdata.StackAddrs)/8)
+	count := min(uint32(le.Uint16(b[ringdata.StackCount:])), uint32(len(b)-ringdata.StackAddrs)/8)
 	if s.bytes+s.before > maxStackDefs {
 		s.previous, s.before = nil, 0
 		if s.bytes > maxStackDefs {
@@ -97,6 +100,7 @@ func (s *stackTable) keep(b []byte) *stackDef {
 		s.before -= len(t.packed) + stackDefCost
 	}
 	t.pid, t.count, t.cut = le.Uint32(b[ringdata.StackPID:]), count, b[ringdata.HdrFlags]&ringdata.FlagCut != 0
+	t.end = format.StackEnd(b[ringdata.StackEnded])
 	t.tracer = b[ringdata.HdrFlags]&ringdata.FlagTracer != 0
 	t.packed = s.arena.keep(b[ringdata.StackAddrs:][:8*count])
 	s.current[id] = t

@@ -389,7 +389,7 @@ func (f fields) blocked() []byte {
 	header(b, f.number("at"), ringdata.KindBlocked, ringdata.FlagSubject, 0, uint32(f.number("tid")))
 	le.PutUint64(b[ringdata.BlockedStartNS:], uint64(f.or("start", 10*f.number("tid"))))
 	le.PutUint32(b[ringdata.BlockedPID:], uint32(f.or("pid", f.number("tid"))))
-	le.PutUint32(b[ringdata.BlockedCut:], uint32(f.number("cut")))
+	b[ringdata.BlockedCut] = uint8(f.number("cut"))
 	le.PutUint32(b[ringdata.BlockedKernelCount:], uint32(len(kernel)))
 	le.PutUint32(b[ringdata.BlockedUserCount:], uint32(len(user)))
 	le.PutUint32(b[ringdata.BlockedState:], uint32(f.or("state", 1)))
@@ -477,7 +477,7 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		head(ringdata.KindStack, "tid", ringdata.StackSize+8*len(addresses))
 		le.PutUint64(b[ringdata.StackID:], hex(f["id"]))
 		le.PutUint32(b[ringdata.StackPID:], uint32(f.number("pid")))
-		le.PutUint32(b[ringdata.StackCount:], uint32(len(addresses)))
+		le.PutUint16(b[ringdata.StackCount:], uint16(len(addresses)))
 		for i, address := range addresses {
 			le.PutUint64(b[ringdata.StackAddrs+8*i:], address)
 		}

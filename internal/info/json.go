@@ -129,8 +129,19 @@ type SamplesReport struct {
 	UserFramesNamed   uint64         `json:"user_frames_named"`
 	UserStacks        uint64         `json:"user_stacks"`
 	UserStacksCut     uint64         `json:"user_stacks_cut"`
+	UserStackEnds     StackEnds      `json:"user_stack_ends"`
 	TooDeep           uint64         `json:"too_deep"`
 	Modules           []ModuleReport `json:"modules"`
+}
+
+// StackEnds counts user stacks by why they end: see [format.AllStackEnds]. Unknown: it was not recorded.
+type StackEnds struct {
+	Unknown    uint64 `json:"unknown"`
+	Whole      uint64 `json:"whole"`
+	TooDeep    uint64 `json:"too_deep"`
+	NoCode     uint64 `json:"no_code"`
+	NoFrame    uint64 `json:"no_frame"`
+	Unreadable uint64 `json:"unreadable"`
 }
 
 // StacksReport counts the events that may have a stack, and those that have one, among the events that were read.
@@ -304,6 +315,7 @@ func (s *Sampled) report() *SamplesReport {
 		KernelFrames: s.Kernel.Frames, KernelFramesNamed: s.Kernel.Named,
 		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named,
 		UserStacks: s.UserStacks, UserStacksCut: s.CutStacks, TooDeep: s.TooDeep,
+		UserStackEnds: StackEnds{s.Ends[0], s.Ends[1], s.Ends[2], s.Ends[3], s.Ends[4], s.Ends[5]},
 		Modules: converted(s.Modules, func(m *ModuleCount) ModuleReport {
 			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, m.CutStacks}
 		}),

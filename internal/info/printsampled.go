@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strings"
 
+	"wprof/format"
 	"wprof/internal/cli"
 )
 
@@ -39,7 +41,7 @@ func (r *Recording) printSampled(w io.Writer) {
 
 func (s *Sampled) printCut(w io.Writer) {
 	if s.UserStacks > 0 {
-		fact(w, "cut stacks", "%s of %s lack their outer functions", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "user stack"))
+		fact(w, "cut stacks", "%s of %s lack their outer functions%s", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "user stack"), s.reasons())
 	}
 	var rows [][]string
 	for _, m := range s.worstCut() {
@@ -49,6 +51,20 @@ func (s *Sampled) printCut(w io.Writer) {
 	if s.TooDeep > 0 {
 		fact(w, "too deep", "%s deeper than the recorder's limit", plural(s.TooDeep, "stack"))
 	}
+}
+
+// reasons lists why user stacks ended early, as far as that was recorded.
+func (s *Sampled) reasons() string {
+	var parts []string
+	for _, e := range format.AllStackEnds() {
+		if n := s.Ends[e.End]; n > 0 && e.IsEarly {
+			parts = append(parts, cli.Grouped(n)+" "+e.Name)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // worstCut returns the modules in which cut stacks end, most first.

@@ -27,7 +27,8 @@ type Sampled struct {
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than the recorder's limit
 	UserStacks uint64
-	CutStacks  uint64 // of UserStacks, those that are cut or look so; see stacks.MissesRoot and LooksCut
+	Ends       [format.StackEnds]uint64 // of UserStacks, by [format.StackEnd]
+	CutStacks  uint64                   // of UserStacks, those that end early; see stacks.EndsEarly
 	Kernel     FrameCount
 	User       FrameCount
 	Modules    []*ModuleCount // with most unnamed frames first
@@ -41,7 +42,7 @@ type ModuleCount struct {
 	Path   string // [unknown]: in no known module
 	Kernel bool
 	FrameCount
-	CutStacks uint64 // user stacks that are cut or look so and end in it
+	CutStacks uint64 // user stacks that end early, in it
 }
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
@@ -98,7 +99,8 @@ type stackFacts struct {
 	user, kernel FrameCount
 	modules      []moduleFacts
 	deep         bool
-	cut          *ModuleCount // in which its user part ends, if that is cut or looks so; else nil
+	end          format.StackEnd
+	cut          *ModuleCount // in which its user part ends, if it ends early; else nil
 }
 
 type moduleFacts struct {
@@ -156,6 +158,7 @@ func (l *eventReader) sample(id format.StackID) {
 	}
 	if f.user.Frames > 0 {
 		sum.UserStacks++
+		sum.Ends[f.end]++
 	}
 	if f.cut != nil {
 		sum.CutStacks++
@@ -172,7 +175,7 @@ func (c *FrameCount) add(more FrameCount) {
 }
 
 func (l *eventReader) facts(stack *format.Stack) *stackFacts {
-	f := &stackFacts{deep: stack.Cut}
+	f := &stackFacts{deep: stack.Cut, end: stacks.End(stack)}
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
 	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
 		frame := l.stream.Frame(stack.Frames[i])
@@ -180,8 +183,8 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 		lost := frame == nil || len(function(frame)) > 0
 		return stacks.Frame{Function: function(frame), Placed: lost || frame.Module != 0}
 	})
-	if stacks.MissesRoot(stack.Cut, max(user, len(stack.Frames)-user)) {
-		f.deep, cut = false, true
+	if cut = stacks.EndsEarly(f.end, stack.Cut, max(user, len(stack.Frames)-user), cut); cut {
+		f.deep = false
 	}
 	seen := make(map[*ModuleCount]int)
 	for i, id := range stack.Frames {

@@ -2,6 +2,7 @@ package info
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,6 +222,28 @@ func TestRates(t *testing.T) {
 	} {
 		if got := rate(period); got != want {
 			t.Errorf("%d: got %s, want %s", period, got, want)
+		}
+	}
+}
+
+// Where it was recorded why stacks end, that decides, and not how they look.
+func TestReasonsOfStackEnds(t *testing.T) {
+	for end, want := range map[format.StackEnd]string{
+		format.StackEnd_STACK_END_ROOT:       "0.0% of 1 user stack lack their outer functions\n",
+		format.StackEnd_STACK_END_DEPTH:      "0.0% of 1 user stack lack their outer functions\n",
+		format.StackEnd_STACK_END_NO_CODE:    "100.0% of 1 user stack lack their outer functions (1 no code)\n",
+		format.StackEnd_STACK_END_NO_FRAME:   "100.0% of 1 user stack lack their outer functions (1 no frame)\n",
+		format.StackEnd_STACK_END_UNREADABLE: "100.0% of 1 user stack lack their outer functions (1 unreadable)\n",
+	} {
+		text := strings.Split(sampledText, "stack 1 ")[0] + fmt.Sprintf("stack 1 frames=1 user_end=%d\n+1 cpu0 sample 1 stack=1 source=1\nend\n", end)
+		s, err := Summarize(bytes.NewReader(fromtext.Stream(t, text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		s.Recordings[0].Sampled.printCut(&b)
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%v: got %q, want %q", end, b.String(), want)
 		}
 	}
 }

@@ -67,6 +67,8 @@ const (
 	BlockedStartNS     = 16
 	BlockedPID         = 24
 	BlockedCut         = 28
+	BlockedEnded       = 29
+	BlockedPad         = 30
 	BlockedKernelCount = 32
 	BlockedUserCount   = 36
 	BlockedSinceNS     = 40
@@ -214,6 +216,8 @@ const (
 	StackID    = 16
 	StackPID   = 24
 	StackCount = 28
+	StackEnded = 30
+	StackPad   = 31
 	StackAddrs = 32
 	StackSize  = 32
 )

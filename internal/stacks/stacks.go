@@ -4,12 +4,31 @@ package stacks
 import (
 	"bytes"
 	"slices"
+
+	"wprof/format"
 )
 
 // Frame is a frame for [LooksCut].
 type Frame struct {
 	Function []byte // empty: its name is not known
 	Placed   bool   // it is in a module
+}
+
+// End returns why the user part of a stack ends; a reason that this program does not know is [format.StackEnd_STACK_END_UNKNOWN].
+func End(s *format.Stack) format.StackEnd {
+	if s.UserEnd >= format.StackEnds {
+		return format.StackEnd_STACK_END_UNKNOWN
+	}
+	return format.StackEnd(s.UserEnd)
+}
+
+// EndsEarly reports whether the user part of a stack ends before the function with which its thread began, though it is not deeper than
+// what is taken. Where that was not recorded, it does if it looks so. frames are those of the deeper part.
+func EndsEarly(end format.StackEnd, isCut bool, frames int, looksCut bool) bool {
+	if end == format.StackEnd_STACK_END_UNKNOWN || end >= format.StackEnds {
+		return looksCut || MissesRoot(isCut, frames)
+	}
+	return format.AllStackEnds()[end].IsEarly
 }
 
 // MissesRoot reports whether a stack that is marked as cut ends before the function with which its thread began, though it is not

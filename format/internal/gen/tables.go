@@ -15,7 +15,7 @@ func replaceTables(doc []byte) ([]byte, error) {
 	tables := []struct {
 		name string
 		text string
-	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}, {"modules", moduleTable()}}
+	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}, {"modules", moduleTable()}, {"stack ends", stackEndTable()}}
 	for _, t := range tables {
 		begin := []byte("<!-- begin " + t.name + " -->\n")
 		end := []byte("<!-- end " + t.name + " -->\n")
@@ -66,6 +66,15 @@ func stateTable() string {
 			name = "K, after the letter of another bit (DK)"
 		}
 		fmt.Fprintf(&b, "| 0x%x | %s |\n", uint32(bit), name)
+	}
+	return b.String()
+}
+
+func stackEndTable() string {
+	var b strings.Builder
+	b.WriteString("| Value | Name | Meaning |\n|---|---|---|\n")
+	for _, e := range wprof.AllStackEnds() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.End, e.Name, e.Doc)
 	}
 	return b.String()
 }

@@ -166,7 +166,7 @@ func (s *interner) resolve(stack *format.Stack, of purpose) resolved {
 		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
 	all := s.framesOf(stack)
-	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, of)
+	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, stacks.End(stack), of)
 }
 
 // drawn returns the node of the stack of a drawn item, whose definitions may be from an earlier section.
@@ -183,11 +183,11 @@ func (s *interner) drawn(stack *tracks.Stack) resolved {
 	for _, f := range stack.Frames {
 		s.walk = append(s.walk, stackFrame{def: f.Def, module: f.Module})
 	}
-	return s.merge(s.walk, len(s.walk)-stack.Kernel, stack.Cut, ofSample)
+	return s.merge(s.walk, len(s.walk)-stack.Kernel, stack.Cut, stacks.End(stack.Def), ofSample)
 }
 
 // merge returns the node of a stack, whose frames from kernel on are the kernel's.
-func (s *interner) merge(all []stackFrame, kernel int, cut bool, from purpose) resolved {
+func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.StackEnd, from purpose) resolved {
 	of := resolved{known: true, hasUser: kernel > 0}
 	switch from {
 	case ofWait:
@@ -198,7 +198,7 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, from purpose) r
 		}
 	}
 	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return all[i].end() })
-	of.cut = cut || looksCut
+	of.cut = cut || looksCut && end == format.StackEnd_STACK_END_UNKNOWN
 	// Frames further out are not callers, and differ from stack to stack.
 	all, kernel = all[ends:], kernel-ends
 	if over := len(all) - stacks.MaxFrames; over > 0 {
