@@ -22,7 +22,7 @@ func tool() cli.Tool {
 			"it writes everything up to the last complete round. The exit status is 4 if the recording was cut off.",
 		Groups: []cli.Group{
 			{Title: "Names", Flags: []cli.Flag{
-				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: symbolize.CheckDir, Usage: "Also look for programs and debug files here: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug."},
+				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for programs and debug files here before /usr/lib/debug: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. The first DIR that has the file is used."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{

@@ -28,6 +28,7 @@ type Config struct {
 	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
 	UnwindCache string        // folder for unwind tables; "": none
 	Symbolize   bool          // name everything, even functions that could be named later
+	DebugDirs   []string      // that are searched before /usr/lib/debug
 	Kernel      bpf.Options
 	CPUs        int
 	Metadata    []*format.KeyValue
@@ -52,7 +53,7 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	cfg := &Config{
 		Duration: defaultDuration, Command: inv.Command, All: inv.Bool("all"), Output: inv.String("output"), Level: -1,
 		Live: inv.Bool("live"), Stats: inv.Bool("stats"), FailOnLoss: inv.Bool("fail-on-loss"), Verbose: inv.Bool("verbose"),
-		CPUs:        cpusToServe(cpus),
+		DebugDirs: inv.Strings("debug-dir"), CPUs: cpusToServe(cpus),
 		CommandLine: append([]string{inv.Tool.Name}, inv.Argv...),
 	}
 	if inv.HasCommand() {

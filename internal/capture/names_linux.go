@@ -22,10 +22,11 @@ type names struct {
 }
 
 // newNames uses the files that were kept open, and the kernel's symbols in the spool.
-func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalled <-chan struct{}, signalledTime time.Duration) *names {
+func newNames(recorded *spool.Spool, files *sideband.Files, later bool, debugDirs []string, signalled <-chan struct{}, signalledTime time.Duration) *names {
 	n := &names{files: files, later: later}
 	n.resolver = symbol.NewResolver(symbol.Options{
-		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
+		DebugDirs: debugDirs,
+		Open:      n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
 		Kallsyms: recorded.Kallsyms, Modules: recorded.Modules,
 	})
 	return n

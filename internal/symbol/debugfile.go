@@ -16,6 +16,8 @@ const maxDebugLinkBytes = 4096 + 8
 // systemDebug is where distributions put debug files (GDB manual, Debugging Information in Separate Files).
 const systemDebug = "/usr/lib/debug"
 
+var errChecksum = errors.New("its checksum differs")
+
 // debugLink returns the name of the separate debug file and the CRC-32 of its content.
 func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	b, ok := f.section(".gnu_debuglink", maxDebugLinkBytes)
@@ -88,7 +90,7 @@ func (f *File) useDebug(debug *File) error {
 		return fmt.Errorf("read a debug file: %w", err)
 	}
 	if sum.Sum32() != want {
-		return errors.New("its checksum differs")
+		return errChecksum
 	}
 	f.debug = debug
 	return nil

@@ -132,20 +132,36 @@ type candidate struct {
 	check  func(*File) error // whether it is the right file
 	path   string            // by which its debug file is searched; "": unknown
 	beside bool              // the path's own directory may be searched for it
+
+	debugDir bool // it is below a debug directory
 }
 
-// readFile tries the candidates in turn. If none is usable, it returns their first error, preferably one other than "no such
-// file".
+// readFile tries the candidates in turn, and prefers the first with a symbol table of its own or in its debug file. If none is
+// usable, it returns an error other than "no such file" if there is one.
 func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
 	failed := error(errNoFile)
+	var stripped *loaded
+	var differ []string
 	for _, c := range r.candidates(m) {
-		l, err := r.try(&c)
-		if err == nil {
+		if stripped != nil && !c.debugDir {
+			continue
+		}
+		l, err := r.try(&c, stripped != nil, &differ)
+		if err == nil && !l.isStripped() {
+			if stripped != nil {
+				stripped.release()
+			}
 			return l, nil
 		}
-		if reason(failed) == errNoFile.Error() {
+		if err == nil {
+			stripped = l
+		} else if reason(failed) == errNoFile.Error() {
 			failed = err
 		}
+	}
+	r.differing.add(differ)
+	if stripped != nil {
+		return stripped, nil
 	}
 	return nil, failed
 }
@@ -186,17 +202,26 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 		}
 		return nil
 	}
-	for _, dir := range r.options.DebugDirs {
+	for _, dir := range r.debugDirs() {
 		paths := []string{filepath.Join(dir, filepath.FromSlash(name))}
 		if len(m.BuildId) > 0 {
 			paths = append(paths, filepath.Join(dir, path.Base(name)))
 			paths = append(paths, byBuildID(dir, m.BuildId)...)
 		}
 		for _, p := range paths {
-			list = append(list, candidate{path: p, beside: true, check: known, open: openPath(p, nil)})
+			list = append(list, candidate{path: p, beside: true, debugDir: true, check: known, open: openPath(p, nil)})
 		}
 	}
 	return list
+}
+
+// debugDirs returns the folders of debug files in the order in which they are searched.
+func (r *Resolver) debugDirs() []string {
+	dirs := r.options.DebugDirs
+	if !r.options.NoPaths {
+		dirs = append(dirs[:len(dirs):len(dirs)], systemDebug)
+	}
+	return dirs
 }
 
 // openPath opens a regular file, unless check, which may be nil, returns an error.
@@ -216,13 +241,17 @@ func openPath(name string, check func(*os.File) error) func() (io.ReaderAt, int6
 	}
 }
 
-// try reads the file at one place, with its debug file if it needs one.
-func (r *Resolver) try(c *candidate) (_ *loaded, err error) {
+// try reads the file at one place, with its debug file if it needs one. full: an error unless one of the two has a symbol table.
+// It appends the paths of files of another build to differ.
+func (r *Resolver) try(c *candidate, full bool, differ *[]string) (_ *loaded, err error) {
 	in, size, done, err := c.open()
 	if err != nil {
+		if errors.Is(err, errOther) {
+			*differ = append(*differ, c.path)
+		}
 		return nil, err
 	}
-	l := &loaded{}
+	l := &loaded{from: c.path}
 	if done != nil {
 		l.close = append(l.close, done)
 	}
@@ -238,25 +267,25 @@ func (r *Resolver) try(c *candidate) (_ *loaded, err error) {
 		return nil, err
 	}
 	if err = c.check(l.file); err != nil {
+		*differ = append(*differ, c.path)
 		return nil, err
 	}
 	if !l.file.mapsCode() {
 		return nil, errNoOffset
 	}
 	if !l.file.hasSymbols() {
-		r.findDebug(l, c)
+		r.findDebug(l, c, differ)
+	}
+	if full && l.isStripped() {
+		return nil, errNoSymbols
 	}
 	l.table, err = l.file.Table()
 	return l, err
 }
 
 // findDebug gives a stripped file its debug file if there is one.
-func (r *Resolver) findDebug(l *loaded, c *candidate) {
-	dirs := r.options.DebugDirs
-	if !r.options.NoPaths {
-		dirs = append(dirs[:len(dirs):len(dirs)], systemDebug)
-	}
-	for _, name := range l.file.debugFiles(c.path, c.beside, dirs) {
+func (r *Resolver) findDebug(l *loaded, c *candidate, differ *[]string) {
+	for _, name := range l.file.debugFiles(c.path, c.beside, r.debugDirs()) {
 		in, size, err := openRegular(name)
 		if err != nil {
 			continue
@@ -268,6 +297,9 @@ func (r *Resolver) findDebug(l *loaded, c *candidate) {
 		if err == nil {
 			l.close = append(l.close, func() { in.Close() })
 			return
+		}
+		if errors.Is(err, errBuildID) || errors.Is(err, errChecksum) {
+			*differ = append(*differ, name)
 		}
 		in.Close()
 	}

@@ -19,8 +19,9 @@ type Options struct {
 	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
 	// NoPaths excludes the paths of the modules themselves, and /usr/lib/debug.
 	NoPaths bool
-	// DebugDirs are searched for the module's file (DIR/path, DIR/name, DIR/.build-id/ab/cdef.debug and ab/cdef) and for
-	// debug files. A debug file that objcopy made cannot replace the file itself: it lacks the file offsets of the code.
+	// DebugDirs are searched, in order and before /usr/lib/debug, for the module's file (DIR/path, DIR/name,
+	// DIR/.build-id/ab/cdef.debug and ab/cdef) and for debug files. A debug file that objcopy made cannot replace the file itself:
+	// it lacks the file offsets of the code.
 	DebugDirs []string
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
@@ -63,12 +64,15 @@ type Resolver struct {
 	kernel   *Kernel
 	noKernel string // why kernel is nil; "": it was not needed yet
 	maps     mapBudget
+
+	differing differing
 }
 
 // loaded holds the symbols of one module.
 type loaded struct {
 	key   format.ModuleKey
 	path  string // of the module for which it was read
+	from  string // the file from which it was read; "": it has no path
 	table *Table
 	file  *File // converts offsets to the table's addresses; nil: they are the same
 	close []func()

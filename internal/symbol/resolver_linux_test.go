@@ -15,14 +15,17 @@ import (
 )
 
 // hotIn returns the address of the function weakly of testdata/program.c in a file.
-func hotIn(t *testing.T, program string) Address {
+func hotIn(t *testing.T, program string) Address { return functionIn(t, program, "weakly") }
+
+// functionIn returns the address of a function of testdata/program.c in a file.
+func functionIn(t *testing.T, program, name string) Address {
 	t.Helper()
 	for _, f := range functionsOfNM(t, program) {
-		if f.name == "weakly" {
+		if f.name == name {
 			return Address{Offset: offsetOf(t, program)(f.start) + 3}
 		}
 	}
-	t.Fatal("nm does not list weakly")
+	t.Fatalf("nm does not list %s", name)
 	return Address{}
 }
 

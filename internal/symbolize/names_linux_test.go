@@ -158,3 +158,20 @@ func TestFramesGetNames(t *testing.T) {
 		}
 	}
 }
+
+func TestReplacedFileIsReportedOnce(t *testing.T) {
+	strange := compile(t, "strange", strings.Repeat("cd", 20))
+	strange.build = bytes.Repeat([]byte{0xab}, 20)
+	in := strange.capture(t, "")
+	for _, how := range []string{"file", "pipe"} {
+		out := filepath.Join(t.TempDir(), "out")
+		stderr, status := run(t, "-o", out, in)
+		if how == "pipe" {
+			stderr, status = runOn(pipe(t, in), "-o", out)
+		}
+		want := "wprof-symbolize: not used, because it was replaced after the recording or is of another build: \"" + strange.path + "\"\n"
+		if status != cli.ExitOK || stderr != want {
+			t.Errorf("from a %s: status %d, %q, want %q", how, status, stderr, want)
+		}
+	}
+}

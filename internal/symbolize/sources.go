@@ -2,7 +2,6 @@ package symbolize
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -24,18 +23,6 @@ func (r reasons) Names(m *format.Module, at []symbol.Address, out []symbol.Name)
 	}
 	if why := r.Why(m); why != "" {
 		return errors.New(why)
-	}
-	return nil
-}
-
-// CheckDir checks a value of --debug-dir.
-func CheckDir(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", path)
 	}
 	return nil
 }

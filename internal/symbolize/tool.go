@@ -120,7 +120,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
 	}
-	warnOfMaps(inv, resolver)
+	warnOfNames(inv, resolver)
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
@@ -130,9 +130,11 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	return inv.Lost(name, len(summary.Losses) > 0)
 }
 
-func warnOfMaps(inv *cli.Invocation, resolver *symbol.Resolver) {
-	if text := resolver.MapsCut(); text != "" {
-		inv.Warnf("%s", text)
+func warnOfNames(inv *cli.Invocation, resolver *symbol.Resolver) {
+	for _, text := range []string{resolver.MapsCut(), resolver.Differing()} {
+		if text != "" {
+			inv.Warnf("%s", text)
+		}
 	}
 }
 
@@ -178,7 +180,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	if err := in.Commit(err, out); err != nil {
 		return err
 	}
-	warnOfMaps(inv, resolver)
+	warnOfNames(inv, resolver)
 	if inv.Bool("verbose") && err == nil {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}

@@ -208,21 +208,6 @@ func TestSpoolAmongOtherFilesIsRefused(t *testing.T) {
 	}
 }
 
-func TestFolderOfDebugFilesMustBeThere(t *testing.T) {
-	if err := CheckDir(t.TempDir()); err != nil {
-		t.Error(err)
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, wrong := range []string{file, file + "-missing"} {
-		if CheckDir(wrong) == nil {
-			t.Errorf("%s passes for a folder", wrong)
-		}
-	}
-}
-
 // pipe is a pipe with the bytes of a file in it.
 func pipe(t *testing.T, path string) *os.File {
 	t.Helper()
