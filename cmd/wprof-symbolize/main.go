@@ -15,7 +15,7 @@ func tool() cli.Tool {
 		Summary:   "name functions, and finish interrupted recordings",
 		ArgsUsage: "[FILE...]",
 		Description: "Copies a stream and names the functions of frames without a name. It looks for each file at its path " +
-			"on the recorded machine and in --debug-dir, and takes it if the build-id matches; a file without a build-id must not have " +
+			"on the recorded machine, in --debug-dir and on debuginfod servers, and takes it if the build-id matches; a file without a build-id must not have " +
 			"changed. " +
 			"Use it for captures recorded with --symbolize=no, or on a machine without the debug files.\n\n" +
 			"Also recovers the spool (FILE.part) that wprof-record leaves if it is killed or the disk fills up: " +
@@ -23,13 +23,14 @@ func tool() cli.Tool {
 		Groups: []cli.Group{
 			{Title: "Names", Flags: []cli.Flag{
 				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for programs and debug files here before /usr/lib/debug: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. The first DIR that has the file is used."},
+				{Name: "debuginfod", Kind: cli.List, Value: "URL", Check: symbolize.CheckServer, Usage: "Fetch files that are nowhere else from this debuginfod server, by build-id. The first that has a file is used. By default the servers in $DEBUGINFOD_URLS; no: none."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
 				{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "zstd compression level: 0 none, 3 best. By default 0 to a pipe and 1 to a regular file."},
 				cli.FailOnLoss(),
-				{Name: "verbose", Aliases: []string{"v"}, Usage: "Print how many frames were named."},
+				{Name: "verbose", Aliases: []string{"v"}, Usage: "Print how many frames were named, and how much debuginfod servers sent."},
 			}},
 		},
 		Examples: []cli.Example{
@@ -37,7 +38,8 @@ func tool() cli.Tool {
 			{Command: "wprof-symbolize host.wprof.part -o host.wprof", Text: "Finish a recording whose recorder was killed."},
 			{Command: "wprof-record -d5s --symbolize=no | wprof-symbolize | wprof-perfetto > t.pb", Text: "Name functions in a separate process."},
 		},
-		Filters: filter.Conditions(),
-		Run:     symbolize.Run,
+		Filters:  filter.Conditions(),
+		CThreads: true, // the client of debuginfod links package net
+		Run:      symbolize.Run,
 	}
 }

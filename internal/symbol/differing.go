@@ -21,7 +21,7 @@ type differing struct {
 
 func (d *differing) add(paths []string) {
 	for _, p := range paths {
-		if d.seen[p] {
+		if p == "" || d.seen[p] {
 			continue
 		}
 		if len(d.paths) >= maxDiffering {

@@ -8,6 +8,5 @@
 // bound before it is used, and a malformed file gives an error, never a panic.
 //
 // For later extensions: inlined functions and source lines would be a second lookup, after Table.Lookup has found the function
-// of the address, and a list in [Name]. A file from debuginfod would be one more candidate in Resolver.candidates, after the debug
-// directories.
+// of the address, and a list in [Name].
 package symbol

@@ -139,42 +139,56 @@ type candidate struct {
 // readFile tries the candidates in turn, and prefers the first with a symbol table of its own or in its debug file. If none is
 // usable, it returns an error other than "no such file" if there is one.
 func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
-	failed := error(errNoFile)
-	var stripped *loaded
-	var differ []string
+	s := &fileSearch{failed: errNoFile}
 	for _, c := range r.candidates(m) {
-		if stripped != nil && !c.debugDir {
+		if s.stripped.hasTable() && !c.debugDir {
 			continue
 		}
-		l, err := r.try(&c, stripped != nil, &differ)
-		if err == nil && !l.isStripped() {
-			if stripped != nil {
-				stripped.release()
-			}
+		if l := r.try(&c, s); l != nil {
 			return l, nil
 		}
-		if err == nil {
-			stripped = l
-		} else if reason(failed) == errNoFile.Error() {
-			failed = err
+	}
+	if s.stripped == nil {
+		if l := r.tryFetched(m, s); l != nil {
+			return l, nil
 		}
 	}
-	r.differing.add(differ)
-	if stripped != nil {
-		return stripped, nil
+	if s.stripped != nil && r.fetchDebug(s.stripped) {
+		return s.stripped, nil
 	}
-	return nil, failed
+	r.differing.add(s.differ)
+	if s.stripped.hasTable() {
+		return s.stripped, nil
+	}
+	s.keep(nil)
+	return nil, s.failed
+}
+
+// fileSearch is the search for a module's file among several candidates.
+type fileSearch struct {
+	stripped *loaded  // the best file without a symbol table; its table is nil if it has no functions at all
+	failed   error    // why there is nothing better
+	differ   []string // paths of files of another build
+}
+
+func (s *fileSearch) fail(err error) {
+	if reason(s.failed) == errNoFile.Error() {
+		s.failed = err
+	}
+}
+
+// keep replaces the stripped file.
+func (s *fileSearch) keep(l *loaded) {
+	if s.stripped != nil {
+		s.stripped.release()
+	}
+	s.stripped = l
 }
 
 // candidates returns the places where a module's file may be, best first.
 func (r *Resolver) candidates(m *format.Module) []candidate {
 	var list []candidate
-	buildID := func(f *File) error {
-		if len(m.BuildId) > 0 && !bytes.Equal(m.BuildId, f.buildID) {
-			return errBuildID
-		}
-		return nil
-	}
+	buildID := sameBuildID(m)
 	name := string(m.Path)
 	if !path.IsAbs(name) || strings.IndexByte(name, 0) >= 0 {
 		name = ""
@@ -215,6 +229,16 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 	return list
 }
 
+// sameBuildID returns a check that a file has the build-id of a module, if that is known.
+func sameBuildID(m *format.Module) func(*File) error {
+	return func(f *File) error {
+		if len(m.BuildId) > 0 && !bytes.Equal(m.BuildId, f.buildID) {
+			return errBuildID
+		}
+		return nil
+	}
+}
+
 // debugDirs returns the folders of debug files in the order in which they are searched.
 func (r *Resolver) debugDirs() []string {
 	dirs := r.options.DebugDirs
@@ -241,13 +265,41 @@ func openPath(name string, check func(*os.File) error) func() (io.ReaderAt, int6
 	}
 }
 
-// try reads the file at one place, with its debug file if it needs one. full: an error unless one of the two has a symbol table.
-// It appends the paths of files of another build to differ.
-func (r *Resolver) try(c *candidate, full bool, differ *[]string) (_ *loaded, err error) {
+// try reads the file at one place, with its debug file if it needs one. It returns nil if there is none with a symbol table.
+func (r *Resolver) try(c *candidate, s *fileSearch) *loaded {
+	l, err := r.open(c, s)
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	isStripped := l.isStripped()
+	if !isStripped || !s.stripped.hasTable() {
+		l.table, err = l.file.Table()
+	}
+	switch {
+	case !isStripped && err == nil:
+		s.keep(nil)
+		return l
+	case isStripped && (s.stripped == nil || !s.stripped.hasTable() && l.table != nil):
+		s.keep(l)
+	default:
+		l.release()
+	}
+	if err != nil {
+		s.fail(err)
+	}
+	return nil
+}
+
+// hasTable is false for no file.
+func (l *loaded) hasTable() bool { return l != nil && l.table != nil }
+
+// open opens the file at one place, and its debug file if it needs one.
+func (r *Resolver) open(c *candidate, s *fileSearch) (_ *loaded, err error) {
 	in, size, done, err := c.open()
 	if err != nil {
 		if errors.Is(err, errOther) {
-			*differ = append(*differ, c.path)
+			s.differ = append(s.differ, c.path)
 		}
 		return nil, err
 	}
@@ -267,24 +319,20 @@ func (r *Resolver) try(c *candidate, full bool, differ *[]string) (_ *loaded, er
 		return nil, err
 	}
 	if err = c.check(l.file); err != nil {
-		*differ = append(*differ, c.path)
+		s.differ = append(s.differ, c.path)
 		return nil, err
 	}
 	if !l.file.mapsCode() {
 		return nil, errNoOffset
 	}
 	if !l.file.hasSymbols() {
-		r.findDebug(l, c, differ)
+		s.differ = append(s.differ, r.findDebug(l, c)...)
 	}
-	if full && l.isStripped() {
-		return nil, errNoSymbols
-	}
-	l.table, err = l.file.Table()
-	return l, err
+	return l, nil
 }
 
-// findDebug gives a stripped file its debug file if there is one.
-func (r *Resolver) findDebug(l *loaded, c *candidate, differ *[]string) {
+// findDebug gives a stripped file its debug file if there is one. It returns the paths of those of other files.
+func (r *Resolver) findDebug(l *loaded, c *candidate) (differ []string) {
 	for _, name := range l.file.debugFiles(c.path, c.beside, r.debugDirs()) {
 		in, size, err := openRegular(name)
 		if err != nil {
@@ -296,11 +344,12 @@ func (r *Resolver) findDebug(l *loaded, c *candidate, differ *[]string) {
 		}
 		if err == nil {
 			l.close = append(l.close, func() { in.Close() })
-			return
+			return differ
 		}
 		if errors.Is(err, errBuildID) || errors.Is(err, errChecksum) {
-			*differ = append(*differ, name)
+			differ = append(differ, name)
 		}
 		in.Close()
 	}
+	return differ
 }

@@ -23,6 +23,9 @@ type Options struct {
 	// DIR/.build-id/ab/cdef.debug and ab/cdef) and for debug files. A debug file that objcopy made cannot replace the file itself:
 	// it lacks the file offsets of the code.
 	DebugDirs []string
+	// Fetch returns the file of a build-id, or with debug its separate debug file, from another machine. The file itself is fetched
+	// if it is nowhere else, the debug file if nothing else has all symbols.
+	Fetch func(buildID []byte, debug bool) (file io.ReaderAt, size int64, close func(), err error)
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
 	// PerfMap returns a process's map of generated code.

@@ -14,7 +14,6 @@ import (
 	"wprof/internal/filter"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
-	"wprof/internal/symbol"
 )
 
 // Run is the tool wprof-symbolize.
@@ -113,14 +112,17 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	defer out.Abort()
 	bar := inv.Progress("finishing " + name)
 	w := format.NewWriter(out, format.WriterOptions{Level: inv.CompressionLevel(out)})
-	resolver := symbol.NewResolver(spoolSources(inv, recorded, name))
+	resolver, err := newFinder(inv, spoolSources(inv, recorded, name))
+	if err != nil {
+		return err
+	}
 	defer resolver.Close()
-	summary, err := assemble.Finalise(recorded, w, assemble.Options{Progress: bar.Set, Names: reasons{resolver}})
+	summary, err := assemble.Finalise(recorded, w, assemble.Options{Progress: bar.Set, Names: reasons{resolver.Resolver}})
 	bar.Done()
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
 	}
-	warnOfNames(inv, resolver)
+	resolver.report()
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
@@ -128,14 +130,6 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 		return err
 	}
 	return inv.Lost(name, len(summary.Losses) > 0)
-}
-
-func warnOfNames(inv *cli.Invocation, resolver *symbol.Resolver) {
-	for _, text := range []string{resolver.MapsCut(), resolver.Differing()} {
-		if text != "" {
-			inv.Warnf("%s", text)
-		}
-	}
 }
 
 // reportPartial reports what was recovered, if not everything was.
@@ -160,7 +154,10 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	}
 	defer out.Abort()
 	boot := new(string)
-	resolver := symbol.NewResolver(streamSources(inv, boot))
+	resolver, err := newFinder(inv, streamSources(inv, boot))
+	if err != nil {
+		return err
+	}
 	defer resolver.Close()
 	names := &namer{names: resolver, again: inv.Bool("again")}
 	f, err := filter.New(in.In, out, !in.IsRegular(), filter.Options{
@@ -180,7 +177,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	if err := in.Commit(err, out); err != nil {
 		return err
 	}
-	warnOfNames(inv, resolver)
+	resolver.report()
 	if inv.Bool("verbose") && err == nil {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}

@@ -14,6 +14,11 @@ import (
 	"wprof/internal/spool"
 )
 
+func TestMain(m *testing.M) {
+	_ = os.Unsetenv("DEBUGINFOD_URLS") // no test needs more than this machine
+	os.Exit(m.Run())
+}
+
 // run runs the tool as main does.
 func run(t *testing.T, argv ...string) (stderr string, status int) {
 	t.Helper()
@@ -36,6 +41,7 @@ func runOn(in *os.File, argv ...string) (stderr string, status int) {
 			{Name: "output", Aliases: []string{"o"}, Kind: cli.String},
 			{Name: "compress", Aliases: []string{"z"}, Kind: cli.String},
 			{Name: "debug-dir", Kind: cli.List},
+			{Name: "debuginfod", Kind: cli.List},
 			{Name: "again"},
 			{Name: "verbose", Aliases: []string{"v"}},
 		}}},

@@ -28,6 +28,7 @@ func Main(m *testing.M, programs ...C) {
 }
 
 func run(m *testing.M, programs []C) int {
+	_ = os.Unsetenv("DEBUGINFOD_URLS") // no test needs more than this machine
 	if folder = os.Getenv("WPROF_TEST_TOOLS"); folder != "" {
 		return m.Run()
 	}

@@ -1,0 +1,41 @@
+package symbol
+
+import (
+	"io"
+
+	"wprof/format"
+)
+
+// tryFetched reads a module's file from another machine, as try does.
+func (r *Resolver) tryFetched(m *format.Module, s *fileSearch) *loaded {
+	if r.options.Fetch == nil || len(m.BuildId) == 0 {
+		return nil
+	}
+	return r.try(&candidate{check: sameBuildID(m), open: func() (io.ReaderAt, int64, func(), error) {
+		return r.options.Fetch(m.BuildId, false)
+	}}, s)
+}
+
+// fetchDebug gives a stripped file the symbols of its debug file from another machine. It reports whether it did.
+func (r *Resolver) fetchDebug(l *loaded) bool {
+	if r.options.Fetch == nil || len(l.file.buildID) == 0 {
+		return false
+	}
+	in, size, done, err := r.options.Fetch(l.file.buildID, true)
+	if err != nil {
+		return false
+	}
+	if done != nil {
+		l.close = append(l.close, done)
+	}
+	debug, err := Open(in, size)
+	if err != nil || l.file.useDebug(debug) != nil {
+		return false
+	}
+	table, err := l.file.Table()
+	if err != nil {
+		return false
+	}
+	l.table = table
+	return true
+}

@@ -1,0 +1,55 @@
+package symbolize
+
+import (
+	"context"
+
+	"wprof/internal/cli"
+	"wprof/internal/debuginfod"
+	"wprof/internal/symbol"
+)
+
+// finder is a resolver with the sources of names that the flags give.
+type finder struct {
+	*symbol.Resolver
+	inv     *cli.Invocation
+	servers *debuginfod.Client // may be nil
+	cancel  context.CancelFunc
+}
+
+// newFinder adds the sources that streams and spools share.
+func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
+	client, err := servers(inv)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if client != nil {
+		o.Fetch = fetchFrom(ctx, client)
+		go func() { // the first signal ends a download
+			select {
+			case <-inv.Stopped():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return &finder{symbol.NewResolver(o), inv, client, cancel}, nil
+}
+
+// Close releases its resources.
+func (r *finder) Close() {
+	r.cancel()
+	r.Resolver.Close()
+}
+
+// report prints what is known when all names have been looked up.
+func (r *finder) report() {
+	for _, text := range []string{r.MapsCut(), r.Differing()} {
+		if text != "" {
+			r.inv.Warnf("%s", text)
+		}
+	}
+	if r.servers != nil && r.inv.Bool("verbose") {
+		r.inv.Warnf("files from debuginfod servers: %d, %d bytes", r.servers.Downloads, r.servers.Bytes)
+	}
+}
