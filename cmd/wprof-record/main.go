@@ -10,6 +10,7 @@ import (
 	"wprof/internal/capture"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/symbol"
 )
 
 func main() {
@@ -48,6 +49,7 @@ func tool() cli.Tool {
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},
 				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "no: leave naming functions to wprof-symbolize, except in files that have no build-id or no longer exist."},
+				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp},
 				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for debug files here before /usr/lib/debug: DIR/.build-id/ab/cdef.debug, DIR/PATH and DIR/NAME."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{

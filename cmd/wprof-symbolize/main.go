@@ -4,6 +4,7 @@ package main
 import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/symbol"
 	"wprof/internal/symbolize"
 )
 
@@ -24,6 +25,7 @@ func tool() cli.Tool {
 			{Title: "Names", Flags: []cli.Flag{
 				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for programs and debug files here before /usr/lib/debug: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. The first DIR that has the file is used."},
 				{Name: "debuginfod", Kind: cli.List, Value: "URL", Check: symbolize.CheckServer, Usage: "Fetch files that are nowhere else from this debuginfod server, by build-id. The first that has a file is used. By default the servers in $DEBUGINFOD_URLS; no: none."},
+				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp + " Frames that have such a name keep it without --again; one as in the symbol table is rewritten."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{

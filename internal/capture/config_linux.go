@@ -11,6 +11,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/proc"
+	"wprof/internal/symbol"
 )
 
 // Config is the options of a recording.
@@ -29,6 +30,7 @@ type Config struct {
 	UnwindCache string        // folder for unwind tables; "": none
 	Symbolize   bool          // name everything, even functions that could be named later
 	DebugDirs   []string      // that are searched before /usr/lib/debug
+	Names       symbol.Form   // of C++ and Rust
 	Kernel      bpf.Options
 	CPUs        int
 	Metadata    []*format.KeyValue
@@ -75,6 +77,7 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if inv.IsSet("offcpu-min") && !cfg.Stacks.OffCPU {
 		return nil, cli.Usagef("--offcpu-min needs off-CPU stacks: add -S+offcpu")
 	}
+	cfg.Names = symbol.ParseForm(inv.String("demangle"))
 	cfg.Symbolize = inv.String("symbolize") != "no"
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err

@@ -22,11 +22,11 @@ type names struct {
 }
 
 // newNames uses the files that were kept open, and the kernel's symbols in the spool.
-func newNames(recorded *spool.Spool, files *sideband.Files, later bool, debugDirs []string, signalled <-chan struct{}, signalledTime time.Duration) *names {
-	n := &names{files: files, later: later}
+func newNames(recorded *spool.Spool, files *sideband.Files, cfg *Config, signalled <-chan struct{}, signalledTime time.Duration) *names {
+	n := &names{files: files, later: !cfg.Symbolize}
 	n.resolver = symbol.NewResolver(symbol.Options{
-		DebugDirs: debugDirs,
-		Open:      n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
+		DebugDirs: cfg.DebugDirs, Form: cfg.Names,
+		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
 		Kallsyms: recorded.Kallsyms, Modules: recorded.Modules,
 	})
 	return n

@@ -337,7 +337,7 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 	if s.rec.code != nil {
 		var last *names
 		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() assemble.Namer {
-			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.cfg.DebugDirs, s.inv.Stopped(), s.rec.signalledTime())
+			last = newNames(recorded, s.rec.code.watcher.Files(), s.cfg, s.inv.Stopped(), s.rec.signalledTime())
 			return last
 		}}
 		defer func() {

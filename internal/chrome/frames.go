@@ -104,7 +104,7 @@ func (c *conversion) framesAt(at *tracks.Frame) []function {
 	for _, l := range slices.Backward(at.Lines()) {
 		f := function{unnamed, module}
 		if name := l.GetFunction(); len(name) > 0 {
-			f.name = c.texts.Clip([]byte(symbol.Demangle(string(name), symbol.ShortForm)))
+			f.name = c.texts.Clip([]byte(symbol.Demangle(string(name), symbol.DefaultForm)))
 		}
 		frames = append(frames, f)
 	}

@@ -204,7 +204,7 @@ func (s *Stacks) function(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	return s.name([]byte(symbol.Demangle(string(raw), symbol.ShortForm)))
+	return s.name([]byte(symbol.Demangle(string(raw), symbol.DefaultForm)))
 }
 
 // name bounds a name, so that a hostile one does not cause megabytes for each stack.

@@ -30,7 +30,7 @@ func FunctionName(function []byte, module *format.Module) string {
 	if len(function) == 0 {
 		return string(Printable([]byte(ModuleName(module)), Unnamed))
 	}
-	return string(Clipped(Printable([]byte(symbol.Demangle(string(function), symbol.ShortForm)), Unnamed)))
+	return string(Clipped(Printable([]byte(symbol.Demangle(string(function), symbol.DefaultForm)), Unnamed)))
 }
 
 // ModuleName returns the placeholder for functions without names, so that a flame graph shows all of a module's as one. It is the

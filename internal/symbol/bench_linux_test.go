@@ -63,7 +63,7 @@ func BenchmarkNames(b *testing.B) {
 			}
 		}
 	}
-	for form, forms := range map[string]Form{"raw": RawForm, "short": ShortForm, "full": FullForm} {
+	for form, forms := range map[string]Form{"raw": RawForm, "default": DefaultForm, "short": ShortForm, "full": FullForm} {
 		b.Run(form, func(b *testing.B) {
 			r := NewResolver(Options{Form: forms})
 			defer r.Close()

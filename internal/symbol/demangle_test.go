@@ -26,7 +26,7 @@ func TestDemanglingIsBounded(t *testing.T) {
 		"types":     "_RINvC1a1b" + strings.Repeat("T", 8000) + "lE",
 		"long":      "_Z" + strings.Repeat("x", 1<<20),
 	} {
-		for _, form := range []Form{ShortForm, FullForm} {
+		for _, form := range []Form{DefaultForm, ShortForm, FullForm} {
 			if got := Demangle(mangled, form); got != mangled && len(got) > 1<<maxDemangledPower {
 				t.Errorf("%s: got %d bytes", name, len(got))
 			}
@@ -40,4 +40,39 @@ func base36(n int) string {
 		return digits[n : n+1]
 	}
 	return base36(n/36) + digits[n%36:n%36+1]
+}
+
+func TestShortNamesHaveNoParametersAndNoTemplateArguments(t *testing.T) {
+	for mangled, want := range map[string]string{
+		"_ZNSt6vectorIiSaIiEE9push_backERKi":               "std::vector::push_back",
+		"_ZSt4sortIPiEvT_S1_":                              "std::sort",
+		"_ZN3FooIiElsIcEEvT_":                              "Foo::operator<<",
+		"_ZZN1a1bIiEEvvENKUliE_clEi":                       "a::b()::{lambda(int)#1}::operator()",
+		"_Z1fIiEvT_.isra.0":                                "f",
+		"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE": "core::fmt::Write::write_fmt",
+		"_ZN4core3ptr85drop_in_place$LT$std..rt..lang_start$LT$$LP$$RP$$GT$..$u7b$$u7b$closure$u7d$$u7d$$GT$17h0123456789abcdefE": "core::ptr::drop_in_place",
+		"_RINvNtC3std3mem8align_ofdE":                               "std::mem::align_of",
+		"_RNvMs_C3fooINtB4_3BarmE3baz":                              "<foo::Bar>::baz",
+		"_RNvXCs4fqI2P2rA04_7mycrateINtB2_3VecmENtB2_5Trait3fooB2_": "<mycrate::Vec as mycrate::Trait>::foo",
+		"_RNCNvC6_123foo3bar0":                                      "123foo::bar::{closure#0}",
+		"main.main":                                                 "main.main",
+		"$s4main3fooyyF":                                            "$s4main3fooyyF", // Swift
+		"_D4test3fooFZv":                                            "_D4test3fooFZv", // D
+	} {
+		if got := Demangle(mangled, ShortForm); got != want {
+			t.Errorf("%s: got %s, want %s", mangled, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"f::<fn() -> a::B<u8>>::g":      "f::g",
+		"<&T as a::From<U>>::from::<V>": "<&T as a::From>::from",
+		"<dyn Fn(u8) -> B<C>>::call":    "<dyn Fn(u8) -> B>::call",
+		"a<b":                           "a<b",
+		"a>b":                           "a>b",
+		"":                              "",
+	} {
+		if got := withoutGenerics(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
 }

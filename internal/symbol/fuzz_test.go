@@ -124,7 +124,7 @@ func FuzzDemangle(f *testing.F) {
 	f.Add("_RNvC6_123foo3bar")
 	f.Add("_Z1fIiEDTcl1gfp_EET_")
 	f.Fuzz(func(t *testing.T, name string) {
-		for _, form := range []Form{ShortForm, FullForm} {
+		for _, form := range []Form{DefaultForm, ShortForm, FullForm} {
 			if got := Demangle(name, form); len(got) > 1<<maxDemangledPower && got != name {
 				t.Fatalf("got %d bytes", len(got))
 			}

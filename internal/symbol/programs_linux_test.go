@@ -344,7 +344,7 @@ func TestNamesAreDemangledInBothForms(t *testing.T) {
 		{"_RNvC6_123foo3bar", "123foo::bar", "123foo::bar"},
 		{"main.main", "main.main", "main.main"}, {"_Z", "_Z", "_Z"}, {"_Znonsense", "_Znonsense", "_Znonsense"},
 	} {
-		if got := Demangle(c.mangled, ShortForm); got != c.short {
+		if got := Demangle(c.mangled, DefaultForm); got != c.short {
 			t.Errorf("%s: got %s, want %s", c.mangled, got, c.short)
 		}
 		if got := Demangle(c.mangled, FullForm); got != c.full {

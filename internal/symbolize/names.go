@@ -18,6 +18,9 @@ import (
 type namer struct {
 	names assemble.Namer
 	again bool // also to those that have some
+	// form is that of names which stand in the stream as in the symbol table. They keep theirs without reform.
+	form   symbol.Form
+	reform bool
 	// Names that were looked up in advance, module by module; nil: each is looked up when it is needed.
 	ahead map[format.ModuleKey]map[symbol.Address]symbol.Name
 
@@ -47,18 +50,36 @@ func (n *namer) needsName(f *format.Frame, m *format.Module) bool {
 // define returns the definition of a frame, with names.
 func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
 	if !n.needsName(f, m) {
-		return f
+		return n.demangled(f)
 	}
 	n.result.Nameless++
 	name := n.find(m, symbol.Address{Offset: f.Offset, Caller: f.Caller})
 	if !name.OK {
-		return f
+		return n.demangled(f)
 	}
 	n.result.Named++
 	d, line := &n.frame, &n.line
 	d.Id, d.Module, d.Offset, d.Caller = f.Id, f.Module, f.Offset, f.Caller
 	line.Function = []byte(name.Function)
 	d.FunctionOffset, d.Lines = name.Offset, append(d.Lines[:0], line)
+	return d
+}
+
+// demangled returns the definition of a frame whose names stay, in the wanted form.
+func (n *namer) demangled(f *format.Frame) *format.Frame {
+	if !n.reform {
+		return f
+	}
+	d, changed := &n.frame, false
+	d.Id, d.Module, d.Offset, d.Caller, d.FunctionOffset, d.Lines = f.Id, f.Module, f.Offset, f.Caller, f.FunctionOffset, d.Lines[:0]
+	for _, l := range f.Lines {
+		function := symbol.Demangle(string(l.Function), n.form)
+		changed = changed || function != string(l.Function)
+		d.Lines = append(d.Lines, &format.Line{Function: []byte(function), File: l.File, Line: l.Line})
+	}
+	if !changed {
+		return f
+	}
 	return d
 }
 

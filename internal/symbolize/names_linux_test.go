@@ -175,3 +175,36 @@ func TestReplacedFileIsReportedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesHaveTheWantedForm names a function, and rewrites a name that stands in the stream as in the symbol table.
+func TestNamesHaveTheWantedForm(t *testing.T) {
+	const mangled = "_ZNSt6vectorIiSaIiEE9push_backERKi"
+	here := compile(t, "here", strings.Repeat("ab", 20))
+	if out, err := exec.Command("objcopy", "--redefine-sym", "inner="+mangled, here.path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const plain, full = "std::vector<int, std::allocator<int> >::push_back", "std::vector<int, std::allocator<int>>::push_back(int const&)"
+	for _, c := range []struct {
+		named string
+		flags []string
+		want  string
+	}{
+		{"", nil, "outer " + plain},
+		{"", []string{"--demangle=full"}, "outer " + full},
+		{"", []string{"--demangle=short"}, "outer std::vector::push_back"},
+		{"", []string{"--demangle=none"}, "outer " + mangled},
+		{mangled, nil, mangled + " " + plain},
+		{mangled, []string{"--demangle=full"}, full + " " + full},
+		{mangled, []string{"--demangle=none"}, mangled + " " + mangled},
+		{plain, []string{"--demangle=short"}, plain + " std::vector::push_back"},
+		{plain, []string{"--demangle=short", "--again"}, "outer std::vector::push_back"},
+	} {
+		in, out := here.capture(t, c.named), filepath.Join(t.TempDir(), "out")
+		if stderr, status := run(t, append(c.flags, "-o", out, in)...); status != cli.ExitOK || stderr != "" {
+			t.Fatalf("%q: status %d: %s", c.flags, status, stderr)
+		}
+		if got := frames(t, out); got != c.want {
+			t.Errorf("%q of %q: got %s, want %s", c.flags, c.named, got, c.want)
+		}
+	}
+}

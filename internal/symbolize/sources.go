@@ -62,7 +62,7 @@ func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options 
 		}
 	}
 	return symbol.Options{
-		DebugDirs: inv.Strings("debug-dir"), Signalled: inv.Stopped(),
+		DebugDirs: inv.Strings("debug-dir"), Form: symbol.ParseForm(inv.String("demangle")), Signalled: inv.Stopped(),
 		Kallsyms: running("/proc/kallsyms"),
 		Modules:  running("/proc/modules"),
 		PerfMap: func(m *format.Module) (io.ReadCloser, error) {

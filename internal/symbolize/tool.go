@@ -14,6 +14,7 @@ import (
 	"wprof/internal/filter"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
+	"wprof/internal/symbol"
 )
 
 // Run is the tool wprof-symbolize.
@@ -159,7 +160,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 		return err
 	}
 	defer resolver.Close()
-	names := &namer{names: resolver, again: inv.Bool("again")}
+	names := &namer{names: resolver, again: inv.Bool("again"), form: symbol.ParseForm(inv.String("demangle")), reform: inv.IsSet("demangle")}
 	f, err := filter.New(in.In, out, !in.IsRegular(), filter.Options{
 		Level: inv.CompressionLevel(out), Version: cli.Version(), Frame: names.define,
 		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),

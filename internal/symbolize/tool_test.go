@@ -43,6 +43,7 @@ func runOn(in *os.File, argv ...string) (stderr string, status int) {
 			{Name: "debug-dir", Kind: cli.List},
 			{Name: "debuginfod", Kind: cli.List},
 			{Name: "again"},
+			{Name: "demangle", Kind: cli.String},
 			{Name: "verbose", Aliases: []string{"v"}},
 		}}},
 	}
