@@ -67,6 +67,18 @@ func (r *Resolver) readVDSO(m *format.Module) (*loaded, error) {
 	return &loaded{table: table, file: f}, nil
 }
 
+// stored takes the functions of a module from where they are without the file; nil: there are none.
+func (r *Resolver) stored(m *format.Module) *loaded {
+	if r.options.Functions == nil || len(m.BuildId) == 0 {
+		return nil
+	}
+	table, err := r.options.Functions(m.BuildId)
+	if err != nil {
+		return nil
+	}
+	return &loaded{table: table}
+}
+
 func (r *Resolver) readPerfMap(m *format.Module) (*loaded, error) {
 	if r.options.PerfMap == nil {
 		return nil, errNoSource
@@ -155,6 +167,10 @@ func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
 	}
 	if s.stripped != nil && r.fetchDebug(s.stripped) {
 		return s.stripped, nil
+	}
+	if l := r.stored(m); l != nil {
+		s.keep(nil)
+		return l, nil
 	}
 	r.differing.add(s.differ)
 	if s.stripped.hasTable() {

@@ -26,6 +26,8 @@ type Options struct {
 	// Fetch returns the file of a build-id, or with debug its separate debug file, from another machine. The file itself is fetched
 	// if it is nowhere else, the debug file if nothing else has all symbols.
 	Fetch func(buildID []byte, debug bool) (file io.ReaderAt, size int64, close func(), err error)
+	// Functions returns the functions of a build-id from elsewhere, with offsets in the file as addresses. It is tried last.
+	Functions func(buildID []byte) (*Table, error)
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
 	// PerfMap returns a process's map of generated code.
@@ -157,7 +159,7 @@ func (l *loaded) name(a Address, form Form, demangled map[uint32]string) Name {
 	position := l.table.pieces[i].name
 	function, ok := demangled[position]
 	if !ok {
-		if function, ok = l.table.name(i); !ok {
+		if function, ok = l.table.name(i); !ok || function == "" {
 			return Name{}
 		}
 		function = Demangle(function, form)

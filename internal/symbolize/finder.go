@@ -6,6 +6,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/debuginfod"
 	"wprof/internal/symbol"
+	"wprof/internal/symbolarchive"
 )
 
 // finder is a resolver with the sources of names that the flags give.
@@ -14,6 +15,9 @@ type finder struct {
 	inv     *cli.Invocation
 	servers *debuginfod.Client // may be nil
 	cancel  context.CancelFunc
+
+	archives      []*symbolarchive.Archive
+	closeArchives func()
 }
 
 // newFinder adds the sources that streams and spools share.
@@ -22,6 +26,11 @@ func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
+	archives, closeArchives, err := openArchives(inv)
+	if err != nil {
+		return nil, err
+	}
+	o.Functions = functionsIn(archives)
 	ctx, cancel := context.WithCancel(context.Background())
 	if client != nil {
 		o.Fetch = fetchFrom(ctx, client)
@@ -33,13 +42,14 @@ func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
 			}
 		}()
 	}
-	return &finder{symbol.NewResolver(o), inv, client, cancel}, nil
+	return &finder{symbol.NewResolver(o), inv, client, cancel, archives, closeArchives}, nil
 }
 
 // Close releases its resources.
 func (r *finder) Close() {
 	r.cancel()
 	r.Resolver.Close()
+	r.closeArchives()
 }
 
 // report prints what is known when all names have been looked up.
@@ -47,6 +57,11 @@ func (r *finder) report() {
 	for _, text := range []string{r.MapsCut(), r.Differing()} {
 		if text != "" {
 			r.inv.Warnf("%s", text)
+		}
+	}
+	for _, a := range r.archives {
+		if err := a.Problem(); err != nil {
+			r.inv.Warnf("read %s: %v", a.Name, err)
 		}
 	}
 	if r.servers != nil && r.inv.Bool("verbose") {

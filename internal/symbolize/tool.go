@@ -19,6 +19,9 @@ import (
 
 // Run is the tool wprof-symbolize.
 func Run(inv *cli.Invocation) error {
+	if inv.IsSet("collect") {
+		return collect(inv)
+	}
 	if err := oneSpool(inv); err != nil {
 		return err
 	}

@@ -1,0 +1,252 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/newfile"
+	"wprof/internal/symbol"
+	"wprof/internal/symbolarchive"
+)
+
+const (
+	// maxCollected bounds the build-ids of an archive, and maxPaths the paths of one that are tried.
+	maxCollected = 32 << 10
+	maxPaths     = 8
+)
+
+// collect writes the functions of the build-ids in captures to an archive.
+func collect(inv *cli.Invocation) error {
+	for _, other := range []string{"output", "compress", "again", "demangle", "fail-on-loss"} {
+		if inv.IsSet(other) {
+			return cli.Usagef("--collect writes an archive and no stream: leave out --%s", other)
+		}
+	}
+	wanted := &collection{modules: make(map[string][]*format.Module)}
+	var damage error // of the first damaged capture
+	for _, name := range named(inv.Args) {
+		damaged, err := wanted.readFile(inv, name)
+		if err != nil {
+			return err
+		}
+		if damage == nil {
+			damage = damaged
+		}
+	}
+	finder, err := newFinder(inv, streamSources(inv, new(string)))
+	if err != nil {
+		return err
+	}
+	defer finder.Close()
+	out, err := inv.CreateOutput(inv.String("collect"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	missing, err := wanted.write(out, finder.Resolver, inv.Progress("collecting symbols"))
+	if err != nil {
+		return cli.Failf("write %s: %w", inv.String("collect"), err)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	finder.report()
+	if len(missing) > 0 {
+		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), len(wanted.modules), listed(missing))
+	}
+	if wanted.more {
+		inv.Warnf("the archive lacks files beyond the first %d", maxCollected)
+	}
+	if inv.Bool("verbose") {
+		inv.Warnf("the archive has the functions of %d files", len(wanted.modules)-len(missing))
+	}
+	return damage
+}
+
+// named returns the names of the captures that arguments stand for.
+func named(args []string) []string {
+	if len(args) == 0 {
+		return []string{"-"}
+	}
+	return args
+}
+
+// collection is the files with a build-id in which captures have frames.
+type collection struct {
+	modules map[string][]*format.Module // by build-id, with different paths
+	more    bool                        // than maxCollected
+}
+
+// readFile reads the definitions of one capture: several need not share a timeline.
+func (c *collection) readFile(inv *cli.Invocation, name string) (damaged, err error) {
+	in, err := inv.OpenCapture("read", "the archive has what the rest needs", name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if spoolFile(in.In) != nil {
+		return nil, cli.Failf("read %s: it is a spool; finish it first, with %s %[1]s -o FILE", in.Name, inv.Tool.Name)
+	}
+	r, err := in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	r.SkipEvents()
+	r.OnSectionDone(func() { c.addSection(r) })
+	for err == nil {
+		_, err = r.Next()
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, in.Error(err)
+	}
+	return in.Outcome(cli.CaptureResult{Damage: r.Damage()}, nil), nil
+}
+
+// addSection adds the modules of a section in which stacks have frames.
+func (c *collection) addSection(r *format.Reader) {
+	seen := make(map[uint32]bool)
+	for id := range r.StackIDs() {
+		stack := r.Stack(format.StackID(id))
+		if stack == nil {
+			continue
+		}
+		for _, f := range stack.Frames {
+			frame := r.Frame(f)
+			if frame == nil || seen[frame.Module] {
+				continue
+			}
+			seen[frame.Module] = true
+			if m := r.Module(frame.Module); m != nil && frame.Problem(m) == "" {
+				c.add(m)
+			}
+		}
+	}
+}
+
+func (c *collection) add(m *format.Module) {
+	if format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE || len(m.BuildId) == 0 {
+		return
+	}
+	same := c.modules[string(m.BuildId)]
+	if same == nil && len(c.modules) >= maxCollected {
+		c.more = true
+		return
+	}
+	samePath := func(o *format.Module) bool { return string(o.Path) == string(m.Path) }
+	if len(same) < maxPaths && !slices.ContainsFunc(same, samePath) {
+		c.modules[string(m.BuildId)] = append(same, proto.Clone(m).(*format.Module))
+	}
+}
+
+// write writes the archive. It returns the paths of files that it lacks.
+func (c *collection) write(w io.Writer, r *symbol.Resolver, bar *cli.Progress) (missing []string, err error) {
+	defer bar.Done()
+	scratch, err := newfile.Temporary("wprof-symbols")
+	if err != nil {
+		return nil, err
+	}
+	defer newfile.Discard(scratch)
+	defer scratch.Close()
+	archive, err := symbolarchive.NewWriter(w, scratch)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range slices.Sorted(maps.Keys(c.modules)) {
+		bar.Set(int64(i), int64(len(c.modules)))
+		if err := c.writeOne(archive, r, c.modules[id], &missing); err != nil {
+			return nil, err
+		}
+	}
+	return missing, archive.Close()
+}
+
+// writeOne writes the functions of one build-id, found by the first of its paths that leads to them.
+func (c *collection) writeOne(archive *symbolarchive.Writer, r *symbol.Resolver, paths []*format.Module, missing *[]string) error {
+	for _, m := range paths {
+		why, err := archive.Add(r, m)
+		if why == nil || err != nil {
+			return err
+		}
+	}
+	*missing = append(*missing, string(paths[0].Path))
+	return nil
+}
+
+// listed quotes the first of some paths.
+func listed(paths []string) string {
+	const shown = 3
+	var quoted []string
+	for _, p := range paths[:min(len(paths), shown)] {
+		quoted = append(quoted, fmt.Sprintf("%q", p))
+	}
+	list := strings.Join(quoted, ", ")
+	if len(paths) > shown {
+		list += fmt.Sprintf(" and %d more", len(paths)-shown)
+	}
+	return list
+}
+
+// openArchives opens the archives that --symbol-archive names.
+func openArchives(inv *cli.Invocation) (list []*symbolarchive.Archive, closeAll func(), err error) {
+	var files []*os.File
+	closeAll = func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	for _, name := range inv.Strings("symbol-archive") {
+		f, err := os.Open(name)
+		if err != nil {
+			closeAll()
+			return nil, nil, cli.Failf("read %s: %w", name, reasonOf(err))
+		}
+		files = append(files, f)
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = errNotRegular
+		}
+		var a *symbolarchive.Archive
+		if err == nil {
+			a, err = symbolarchive.Open(name, f, info.Size())
+		}
+		if err != nil {
+			closeAll()
+			return nil, nil, cli.Failf("read %s: %w", name, err)
+		}
+		list = append(list, a)
+	}
+	return list, closeAll, nil
+}
+
+// functionsIn returns a source of functions: the first archive that has a build-id.
+func functionsIn(archives []*symbolarchive.Archive) func(buildID []byte) (*symbol.Table, error) {
+	return func(buildID []byte) (table *symbol.Table, err error) {
+		err = os.ErrNotExist
+		for _, a := range archives {
+			if table, err = a.Functions(buildID); err == nil {
+				break
+			}
+		}
+		return table, err
+	}
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// reasonOf is an error without the path, which messages name themselves.
+func reasonOf(err error) error {
+	if p := (*os.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
