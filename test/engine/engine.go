@@ -17,7 +17,7 @@ type Row map[string]any
 // Query loads a trace and returns the rows of each SQL text.
 func Query(t testing.TB, trace string, sql ...string) [][]Row {
 	t.Helper()
-	need(t)
+	Need(t)
 	rows, err := theServer.ask(trace, sql)
 	if err != nil {
 		t.Fatalf("query %s: %v", trace, err)
@@ -28,7 +28,7 @@ func Query(t testing.TB, trace string, sql ...string) [][]Row {
 // Load reports how the engine takes a trace: nil, or why it refuses it.
 func Load(t testing.TB, trace string) error {
 	t.Helper()
-	need(t)
+	Need(t)
 	_, err := theServer.ask(trace, nil)
 	return err
 }
@@ -60,8 +60,8 @@ func parse(line []byte) (int, Row, error) {
 	return index, row, nil
 }
 
-// need skips the test where the engine is missing, and fails it where all tests have to run.
-func need(t testing.TB) {
+// Need skips the test where the engine is missing, and fails it where all tests have to run.
+func Need(t testing.TB) {
 	t.Helper()
 	missing := ""
 	if _, err := exec.LookPath("node"); err != nil {

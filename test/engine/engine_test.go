@@ -65,7 +65,7 @@ func TestTracesDoNotMix(t *testing.T) {
 
 // A trace stays loaded for further queries; other content under its name is loaded.
 func TestChangedTraceIsLoadedAgain(t *testing.T) {
-	need(t)
+	Need(t)
 	trace := traceOf(t)
 	replace := func(next int32) {
 		content, err := os.ReadFile(traceOf(t, switchTo(1000, 1, next)))
@@ -108,7 +108,7 @@ func junk(t *testing.T) string {
 }
 
 func TestRefusalsAreErrors(t *testing.T) {
-	need(t)
+	Need(t)
 	if err := Load(t, junk(t)); err == nil {
 		t.Error("the engine took junk")
 	}

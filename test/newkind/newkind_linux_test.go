@@ -115,6 +115,7 @@ func (x *example) file(name string) string { return filepath.Join(x.root, name) 
 // through the patched tools.
 func TestNewSpanFollowsFromItsRow(t *testing.T) {
 	tools.NeedPrivilege(t)
+	engine.Need(t)
 	x := newExample(t)
 	if help := x.run("wprof-record", "--help"); !strings.Contains(help, "timers") {
 		t.Error("wprof-record --help does not list the group")
