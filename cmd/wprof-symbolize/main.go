@@ -15,7 +15,8 @@ func tool() cli.Tool {
 		Name:      "wprof-symbolize",
 		Summary:   "name functions, and finish interrupted recordings",
 		ArgsUsage: "[FILE...]",
-		Description: "Copies a stream and names the functions of frames without a name. It looks for each file at its path " +
+		Description: "Copies a stream and names the functions of frames without a name. From a regular file, all frames also get source lines " +
+			"and inlined functions, where the program or its debug file has DWARF. It looks for each file at its path " +
 			"on the recorded machine, in --debug-dir and on debuginfod servers, and takes it if the build-id matches; a file without a build-id must not have " +
 			"changed. " +
 			"Use it for captures recorded with --symbolize=no, or on a machine without the debug files.\n\n" +
@@ -28,13 +29,14 @@ func tool() cli.Tool {
 				{Name: "symbol-archive", Kind: cli.List, Value: "FILE", Files: true, Usage: "Use the symbols in this archive, which --collect made, for files that are nowhere else."},
 				{Name: "collect", Kind: cli.String, Value: "ARCHIVE", Files: true, Usage: "Write the symbols of all files with a build-id in which FILEs have frames to ARCHIVE, for --symbol-archive on a machine without these files. No stream is written."},
 				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp + " Frames that have such a name keep it without --again; one as in the symbol table is rewritten."},
+				{Name: "no-lines", Usage: "Leave out source lines and inlined functions, which are read from DWARF."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
 				{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "zstd compression level: 0 none, 3 best. By default 0 to a pipe and 1 to a regular file."},
 				cli.FailOnLoss(),
-				{Name: "verbose", Aliases: []string{"v"}, Usage: "Print how many frames were named, and how much debuginfod servers sent."},
+				{Name: "verbose", Aliases: []string{"v"}, Usage: "Print how many frames were named, how many got source lines, and how much debuginfod servers sent."},
 			}},
 		},
 		Examples: []cli.Example{

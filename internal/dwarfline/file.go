@@ -23,6 +23,8 @@ type Image struct {
 type Options struct {
 	// Open opens a .dwo file, a .dwp package or a supplementary file. nil: there are none.
 	Open func(path string) (image *Image, close func(), err error)
+	// Name writes the name of a symbol as Find returns it; nil: it stays as it is.
+	Name func(string) string
 	// DebugDirs are folders of debug files, in which supplementary files may be.
 	DebugDirs []string
 }

@@ -9,11 +9,15 @@ const (
 )
 
 // function returns the name of a function: that of its symbol, else that in the source; "": it has none.
-func (d *data) function(s *scope, entry uint64) string {
+func (f *File) function(s *scope, entry uint64) string {
+	d := s.d
 	if name, known := d.names[entry]; known {
 		return name
 	}
 	name := findName(s, entry)
+	if f.options.Name != nil {
+		name = f.options.Name(name)
+	}
 	if d.namesBytes += len(name) + nameBytes; d.namesBytes > maxNamesBytes {
 		clear(d.names)
 		d.namesBytes = len(name) + nameBytes

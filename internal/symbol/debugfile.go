@@ -68,17 +68,26 @@ func byBuildID(dir string, id []byte) []string {
 	return []string{own + ".debug", own}
 }
 
-// useDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, if one of the
-// two has none, by the checksum in .gnu_debuglink. The debug file must stay open as long as this one.
+// useDebug takes the symbols from a separate debug file if it belongs to this one. The debug file must stay open as long as
+// this one.
 func (f *File) useDebug(debug *File) error {
 	if !debug.hasSymbols() {
 		return errNoSymbols
 	}
+	if err := f.checkDebug(debug); err != nil {
+		return err
+	}
+	f.debug = debug
+	return nil
+}
+
+// checkDebug checks that a debug file belongs to this file: by its build-id, or, if one of the two has none, by the checksum in
+// .gnu_debuglink.
+func (f *File) checkDebug(debug *File) error {
 	if f.buildID != nil && debug.buildID != nil {
 		if !bytes.Equal(f.buildID, debug.buildID) {
 			return errBuildID
 		}
-		f.debug = debug
 		return nil
 	}
 	_, want, ok := f.debugLink()
@@ -92,6 +101,5 @@ func (f *File) useDebug(debug *File) error {
 	if sum.Sum32() != want {
 		return errChecksum
 	}
-	f.debug = debug
 	return nil
 }

@@ -6,7 +6,4 @@
 //
 // All input is untrusted. Every length is checked against the size of the file or a stated
 // bound before it is used, and a malformed file gives an error, never a panic.
-//
-// For later extensions: inlined functions and source lines would be a second lookup, after Table.Lookup has found the function
-// of the address, and a list in [Name].
 package symbol

@@ -319,7 +319,7 @@ func (r *Resolver) open(c *candidate, s *fileSearch) (_ *loaded, err error) {
 		}
 		return nil, err
 	}
-	l := &loaded{from: c.path}
+	l := &loaded{from: c.path, beside: c.beside}
 	if done != nil {
 		l.close = append(l.close, done)
 	}

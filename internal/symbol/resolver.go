@@ -75,12 +75,13 @@ type Resolver struct {
 
 // loaded holds the symbols of one module.
 type loaded struct {
-	key   format.ModuleKey
-	path  string // of the module for which it was read
-	from  string // the file from which it was read; "": it has no path
-	table *Table
-	file  *File // converts offsets to the table's addresses; nil: they are the same
-	close []func()
+	key    format.ModuleKey
+	path   string // of the module for which it was read
+	from   string // the file from which it was read; "": it has no path
+	beside bool   // its debug file may be in the folder of from
+	table  *Table
+	file   *File // converts offsets to the table's addresses; nil: they are the same
+	close  []func()
 }
 
 // NewResolver makes a Resolver. Close releases its resources.
@@ -138,19 +139,9 @@ func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
 }
 
 func (l *loaded) name(a Address, form Form, demangled map[uint32]string) Name {
-	offset, back := a.Offset, uint64(0)
-	if a.Caller {
-		if offset == 0 {
-			return Name{}
-		}
-		back = 1
-	}
-	address := offset - back
-	if l.file != nil {
-		var ok bool
-		if address, ok = l.file.Address(address); !ok {
-			return Name{}
-		}
+	address, ok := l.address(a)
+	if !ok {
+		return Name{}
 	}
 	i, ok := l.table.find(address)
 	if !ok {
@@ -166,5 +157,23 @@ func (l *loaded) name(a Address, form Form, demangled map[uint32]string) Name {
 		demangled[position] = function
 	}
 	start, _ := l.table.span(i)
-	return Name{Function: function, Offset: address + back - start, OK: true}
+	offset := address - start
+	if a.Caller {
+		offset++
+	}
+	return Name{Function: function, Offset: offset, OK: true}
+}
+
+// address is the address in the table of a place: of a call's last byte for the place after it.
+func (l *loaded) address(a Address) (uint64, bool) {
+	if a.Caller {
+		if a.Offset == 0 {
+			return 0, false
+		}
+		a.Offset--
+	}
+	if l.file == nil {
+		return a.Offset, true
+	}
+	return l.file.Address(a.Offset)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -206,5 +207,126 @@ func TestNamesHaveTheWantedForm(t *testing.T) {
 		if got := frames(t, out); got != c.want {
 			t.Errorf("%q of %q: got %s, want %s", c.flags, c.named, got, c.want)
 		}
+	}
+}
+
+// TestFramesGetLines: inner is inlined into outer, and the frame's own function is main's callee.
+func TestFramesGetLines(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "lines.c")
+	text := "volatile int sink; static inline __attribute__((always_inline)) int inner(int i) { sink = i; return i * 3; }\n" +
+		"__attribute__((noinline)) int outer(int i) {\n" +
+		"\treturn inner(i) + 1;\n" +
+		"}\n" +
+		"int main(int c, char **v) { return outer(c); }\n"
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what  string
+		named bool // the frame has the name that its symbol had when it was recorded
+		flags []string
+		want  string
+	}{
+		{"no name", false, nil, "inner@lines.c:1 outer@lines.c:3"},
+		{"a name", true, nil, "inner@lines.c:1 recorded@lines.c:3"},
+		{"--again", true, []string{"--again"}, "inner@lines.c:1 outer@lines.c:3"},
+		{"--no-lines", false, []string{"--no-lines"}, "outer@:0"},
+		{"--no-lines and a name", true, []string{"--no-lines"}, "recorded@:0"},
+	} {
+		program := filepath.Join(dir, "lines")
+		if out, err := exec.Command("gcc", "-O1", "-g", source, "-o", program, "-Wl,--build-id=0x"+strings.Repeat("ab", 20)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		in, out := captureAt(t, program, "outer", c.named), filepath.Join(t.TempDir(), "out")
+		if stderr, status := run(t, append(c.flags, "-o", out, in)...); status != cli.ExitOK || stderr != "" {
+			t.Fatalf("%s: status %d: %s", c.what, status, stderr)
+		}
+		if got := linesOf(t, out); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+}
+
+// captureAt writes a stream with a sample at the beginning of a function.
+func captureAt(t *testing.T, program, function string, named bool) string {
+	t.Helper()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := &format.Frame{Id: 1, Module: 1}
+	for _, s := range symbols {
+		for _, p := range f.Progs {
+			if s.Name == function && p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+				frame.Offset = s.Value - p.Vaddr + p.Off
+			}
+		}
+	}
+	if named {
+		frame.Lines = []*format.Line{{Function: []byte("recorded")}}
+	}
+	path := filepath.Join(t.TempDir(), "in.wprof")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := format.NewWriter(file, format.WriterOptions{})
+	e := format.Event{Time: 2000, Kind: format.KindSample, Flags: format.FlagSubject, Task: 1}
+	e.Sample().SetStack(1)
+	e.Sample().SetSource(1)
+	id, _ := hex.DecodeString(strings.Repeat("ab", 20))
+	for _, err := range []error{
+		w.Begin(&format.Session{Id: 5, BootId: "elsewhere", Open: 1000, Close: 3000, Sources: []*format.Source{{Id: 1, Name: "timer"}}}),
+		w.DefineTask(&format.Task{Id: 1, Tid: 7, Pid: 7, Comm: []byte("x")}),
+		w.DefineModule(&format.Module{Id: 1, Path: []byte(program), BuildId: id, Kind: uint32(format.ModuleKind_MODULE_FILE)}),
+		w.DefineFrame(frame),
+		w.DefineStack(&format.Stack{Id: 1, Frames: []uint32{1}}),
+		w.Write(&e),
+		w.EndSection(&format.End{Close: 3000, Last: true}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// linesOf returns the lines of the sample's frame, innermost first.
+func linesOf(t *testing.T, path string) string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, err := format.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != format.KindSample {
+			continue
+		}
+		var all []string
+		for _, l := range r.Frame(1).Lines {
+			name := ""
+			if len(l.File) > 0 {
+				name = filepath.Base(string(l.File))
+			}
+			all = append(all, fmt.Sprintf("%s@%s:%d", l.Function, name, l.Line))
+		}
+		return strings.Join(all, " ")
 	}
 }

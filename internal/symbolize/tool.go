@@ -173,6 +173,9 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	}
 	*boot = f.Session().BootId
 	if file, ok := in.In.(*os.File); ok && in.IsRegular() {
+		if !inv.Bool("no-lines") {
+			names.lines = resolver
+		}
 		if err := names.gatherFile(file); err != nil {
 			return in.Error(err)
 		}
@@ -182,8 +185,11 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 		return err
 	}
 	resolver.report()
+	for _, unread := range names.result.Unread {
+		inv.Warnf("%s", unread)
+	}
 	if inv.Bool("verbose") && err == nil {
-		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
+		inv.Warnf("%d of %d frames without a name have one now; %d got source lines", names.result.Named, names.result.Nameless, names.result.Lines)
 	}
 	return in.Outcome(cli.CaptureResult{DroppedThreads: result.DroppedThreads, Lost: result.Lost, Damage: result.Damage}, err)
 }

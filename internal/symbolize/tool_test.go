@@ -45,6 +45,7 @@ func runOn(in *os.File, argv ...string) (stderr string, status int) {
 			{Name: "symbol-archive", Kind: cli.List},
 			{Name: "collect", Kind: cli.String},
 			{Name: "fail-on-loss"},
+			{Name: "no-lines"},
 			{Name: "again"},
 			{Name: "demangle", Kind: cli.String},
 			{Name: "verbose", Aliases: []string{"v"}},

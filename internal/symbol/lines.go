@@ -1,0 +1,110 @@
+package symbol
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/dwarfline"
+)
+
+// Line is a function at a place in the source. Its name has the form of the Resolver's.
+type Line = dwarfline.Line
+
+// Lines visits those of the addresses of a module whose lines are known: chain is the functions at at[i], the innermost inlined
+// one first, the function itself last. [Resolver.Names] may have another name for that one, which is preferred: it is of the code,
+// and that in the source may be of what the code was cloned from. The module's DWARF is opened each time, so that one is in memory
+// at a time. The error is why lines are missing, if the module has some.
+func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, chain []Line)) error {
+	l := r.load(m)
+	if l == nil || l.file == nil {
+		return nil
+	}
+	d, done, err := r.openLines(l)
+	if d == nil {
+		return err
+	}
+	defer done()
+	places, addresses := l.sorted(at)
+	return d.Find(addresses, func(i int, chain []Line) { visit(int(places[i]), chain) })
+}
+
+// sorted returns the addresses of places in the file, in order, and the indices of the places.
+func (l *loaded) sorted(at []Address) (places []int32, addresses []uint64) {
+	type one struct {
+		address uint64
+		place   int32
+	}
+	list := make([]one, 0, len(at))
+	for i, a := range at {
+		if address, ok := l.address(a); ok {
+			list = append(list, one{address, int32(i)})
+		}
+	}
+	slices.SortFunc(list, func(a, b one) int { return cmp.Compare(a.address, b.address) })
+	places, addresses = make([]int32, len(list)), make([]uint64, len(list))
+	for i, o := range list {
+		places[i], addresses[i] = o.place, o.address
+	}
+	return places, addresses
+}
+
+// openLines opens the lines of a file: its own, else those of its debug file. nil: there are none.
+func (r *Resolver) openLines(l *loaded) (*dwarfline.File, func(), error) {
+	from, path, done := l.file, l.from, func() {}
+	if !dwarfline.Has(from.elf) {
+		from, path, done = r.findDWARF(l)
+	}
+	if debug := l.file.debug; from == nil && debug != nil && dwarfline.Has(debug.elf) { // one that was fetched
+		from, done = debug, func() {}
+	}
+	if from == nil {
+		return nil, nil, nil
+	}
+	d, err := dwarfline.Open(from.image(path), dwarfline.Options{
+		Open: openImage, DebugDirs: r.debugDirs(),
+		Name: func(name string) string { return Demangle(name, r.options.Form) },
+	})
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return d, func() {
+		d.Close()
+		done()
+	}, nil
+}
+
+func (f *File) image(path string) *dwarfline.Image {
+	return &dwarfline.Image{ELF: f.elf, R: f.r, Size: f.size, Path: path, BuildID: f.buildID}
+}
+
+// openImage opens a file that DWARF refers to.
+func openImage(path string) (*dwarfline.Image, func(), error) {
+	in, size, err := openRegular(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := Open(in, size)
+	if err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return f.image(path), func() { in.Close() }, nil
+}
+
+// findDWARF opens the debug file of a file, and returns its path and what closes it; nil: there is none that has lines.
+func (r *Resolver) findDWARF(l *loaded) (debug *File, path string, done func()) {
+	for _, name := range l.file.debugFiles(l.from, l.beside, r.debugDirs()) {
+		in, size, err := openRegular(name)
+		if err != nil {
+			continue
+		}
+		debug, err := Open(in, size)
+		if err == nil && dwarfline.Has(debug.elf) && l.file.checkDebug(debug) == nil {
+			return debug, name, func() { in.Close() }
+		}
+		in.Close()
+	}
+	return nil, "", nil
+}
