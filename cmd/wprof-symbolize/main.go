@@ -16,7 +16,7 @@ func tool() cli.Tool {
 		Summary:   "name functions, and finish interrupted recordings",
 		ArgsUsage: "[FILE...]",
 		Description: "Copies a stream and names the functions of frames without a name. From a regular file, all frames also get source lines " +
-			"and inlined functions, where the program or its debug file has DWARF. It looks for each file at its path " +
+			"and inlined functions, where the program or its debug file has DWARF, or the program is written in Go. It looks for each file at its path " +
 			"on the recorded machine, in --debug-dir and on debuginfod servers, and takes it if the build-id matches; a file without a build-id must not have " +
 			"changed. " +
 			"Use it for captures recorded with --symbolize=no, or on a machine without the debug files.\n\n" +
@@ -29,7 +29,7 @@ func tool() cli.Tool {
 				{Name: "symbol-archive", Kind: cli.List, Value: "FILE", Files: true, Usage: "Use the symbols in this archive, which --collect made, for files that are nowhere else."},
 				{Name: "collect", Kind: cli.String, Value: "ARCHIVE", Files: true, Usage: "Write the symbols of all files with a build-id in which FILEs have frames to ARCHIVE, for --symbol-archive on a machine without these files. No stream is written."},
 				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp + " Frames that have such a name keep it without --again; one as in the symbol table is rewritten."},
-				{Name: "no-lines", Usage: "Leave out source lines and inlined functions, which are read from DWARF."},
+				{Name: "no-lines", Usage: "Leave out source lines and inlined functions, which are read from DWARF and from the tables of Go programs."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{

@@ -21,6 +21,17 @@ func exercise(t *testing.T, image []byte) {
 	for offset := uint64(0); offset < uint64(len(image)); offset += 512 {
 		f.Address(offset)
 	}
+	if g := f.goLines(); g != nil {
+		var addresses []uint64
+		for i := range uint64(64) {
+			addresses = append(addresses, g.text+i*8)
+		}
+		_ = g.find(addresses, func(i int, chain []Line) {
+			if len(chain) == 0 || len(chain) > maxGoInlined {
+				t.Fatalf("got %d lines at %#x", len(chain), addresses[i])
+			}
+		})
+	}
 	table, err := f.Table()
 	if err != nil {
 		return

@@ -29,7 +29,9 @@ type goTable struct {
 	count   uint64
 	text    uint64 // address that functions are relative to; 0 since Go 1.26
 	names   uint64
-	depths  uint64 // tables of stack depths and lines: pctab
+	units   uint64 // of which each has a list of files
+	files   uint64
+	depths  uint64 // tables of stack depths, files, lines and inlined functions: pctab
 	funcs   uint64
 	quantum uint64 // bytes that depths count code in
 	isGo118 bool   // before 1.20
@@ -145,6 +147,7 @@ func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
 		return nil
 	}
 	t.count, t.text, t.names, t.depths, t.funcs = t.field(head[:], 0), t.field(head[:], 2), t.field(head[:], 3), t.field(head[:], 6), t.field(head[:], 7)
+	t.units, t.files = t.field(head[:], 4), t.field(head[:], 5)
 	if t.count == 0 || t.names >= size || t.funcs >= size || t.count > size/8 || t.count*8+4 > size-t.funcs {
 		return nil
 	}

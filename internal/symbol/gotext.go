@@ -12,6 +12,7 @@ const (
 	moduleWordHeader = 0 // the table's address
 	moduleWordNames  = 1
 	moduleWordText   = 22
+	moduleWordData   = 40 // gofunc, since Go 1.20
 )
 
 // maxModules bounds the addresses that are tried as a moduledata.
@@ -25,11 +26,8 @@ func (f *File) goText(t *goTable) (uint64, bool) {
 		return t.text, true
 	}
 	if t.word == 8 {
-		if text, ok := f.moduleText(t); ok {
-			return text, true
-		}
-		if text, ok := f.relocatedModuleText(t); ok {
-			return text, true
+		if m, ok := f.goModule(t); ok {
+			return m.text, true
 		}
 	}
 	if s := f.elf.Section(".text"); s != nil {
@@ -47,54 +45,70 @@ func (f *File) inCode(address uint64) bool {
 	return false
 }
 
-// moduleText finds moduledata by its first two words in the sections where it may be.
-func (f *File) moduleText(t *goTable) (uint64, bool) {
+// goModule is what a Go program's moduledata says.
+type goModule struct {
+	text uint64 // where its code begins
+	data uint64 // where the data of its functions begins, gofunc
+}
+
+// goModule finds moduledata.
+func (f *File) goModule(t *goTable) (goModule, bool) {
+	if m, ok := f.moduleWords(t); ok {
+		return m, true
+	}
+	return f.relocatedModule(t)
+}
+
+// moduleWords finds moduledata by its first two words in the sections where it may be.
+func (f *File) moduleWords(t *goTable) (goModule, bool) {
 	for _, s := range f.elf.Sections {
 		if !f.holds(s) || s.Flags&elf.SHF_ALLOC == 0 || s.FileSize > maxGoScanBytes ||
 			s.Name != ".go.module" && s.Name != ".noptrdata" && !strings.HasPrefix(s.Name, ".data") {
 			continue
 		}
 		w := &window{r: f.r, size: s.Offset + s.FileSize}
-		for at := s.Offset; at+8*(moduleWordText+1) <= w.size; at += 8 {
-			words, ok := w.at(at, 8*(moduleWordText+1))
+		for at := s.Offset; at+8*(moduleWordData+1) <= w.size; at += 8 {
+			words, ok := w.at(at, 8*(moduleWordData+1))
 			if !ok {
 				break
 			}
 			word := func(i int) uint64 { return t.order.Uint64(words[8*i:]) }
 			if word(moduleWordHeader) == t.address && word(moduleWordNames) == t.address+t.names && f.inCode(word(moduleWordText)) {
-				return word(moduleWordText), true
+				return goModule{text: word(moduleWordText), data: word(moduleWordData)}, true
 			}
 		}
 	}
-	return 0, false
+	return goModule{}, false
 }
 
-// relocatedModuleText finds moduledata in a program that is not linked to a fixed address: the words are in the
+// relocatedModule finds moduledata in a program that is not linked to a fixed address: the words are in the
 // relocations that will write them.
-func (f *File) relocatedModuleText(t *goTable) (uint64, bool) {
+func (f *File) relocatedModule(t *goTable) (goModule, bool) {
 	var modules []uint64
 	f.eachRelative(func(at, value uint64) {
 		if value == t.address && len(modules) < maxModules {
 			modules = append(modules, at)
 		}
 	})
-	names, text := make([]bool, len(modules)), make([]uint64, len(modules))
+	names, found := make([]bool, len(modules)), make([]goModule, len(modules))
 	f.eachRelative(func(at, value uint64) {
 		for i, m := range modules {
 			switch at {
 			case m + 8*moduleWordNames:
 				names[i] = value == t.address+t.names
 			case m + 8*moduleWordText:
-				text[i] = value
+				found[i].text = value
+			case m + 8*moduleWordData:
+				found[i].data = value
 			}
 		}
 	})
 	for i := range modules {
-		if names[i] && f.inCode(text[i]) {
-			return text[i], true
+		if names[i] && f.inCode(found[i].text) {
+			return found[i], true
 		}
 	}
-	return 0, false
+	return goModule{}, false
 }
 
 // eachRelative visits the relocations that write value plus the load address to at.

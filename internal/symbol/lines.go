@@ -13,7 +13,7 @@ type Line = dwarfline.Line
 
 // Lines visits those of the addresses of a module whose lines are known: chain is the functions at at[i], the innermost inlined
 // one first, the function itself last. [Resolver.Names] may have another name for that one, which is preferred: it is of the code,
-// and that in the source may be of what the code was cloned from. The module's DWARF is opened each time, so that one is in memory
+// and that in the source may be of what the code was cloned from. Lines are those of DWARF, or else of a Go program's own table. The DWARF is opened each time, so that one is in memory
 // at a time. The error is why lines are missing, if the module has some.
 func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, chain []Line)) error {
 	l := r.load(m)
@@ -21,11 +21,17 @@ func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, chain
 		return nil
 	}
 	d, done, err := r.openLines(l)
-	if d == nil {
+	if err != nil {
 		return err
 	}
-	defer done()
 	places, addresses := l.sorted(at)
+	if d == nil {
+		if g := l.file.goLines(); g != nil {
+			return g.find(addresses, func(i int, chain []Line) { visit(int(places[i]), chain) })
+		}
+		return nil
+	}
+	defer done()
 	return d.Find(addresses, func(i int, chain []Line) { visit(int(places[i]), chain) })
 }
 
