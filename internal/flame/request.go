@@ -102,6 +102,8 @@ func (q *request) readFrames(inv *cli.Invocation) error {
 	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "none": graph.ByNone}
 	q.view.By = roots[inv.String("by")]
 	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
+	q.view.Inline, q.view.Lines = inv.Bool("inline"), inv.Bool("lines")
+	q.collect.Inline, q.collect.Lines = q.view.Inline, q.view.Lines
 	q.text.Kernel = inv.Bool("kernel-suffix")
 	return nil
 }

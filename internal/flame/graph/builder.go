@@ -219,9 +219,10 @@ func (b *Builder) frame(s *side, id profile.FrameID) []stepID {
 	}
 	f := &s.p.Frames[id]
 	steps := make([]stepID, 0, len(f.Functions))
-	for _, of := range slices.Backward(f.Functions) {
-		steps = append(steps, b.step(of.Name, KindOf(f), f.Module))
+	for name := range b.v.Names(f) {
+		steps = append(steps, b.step(name, KindOf(f), f.Module))
 	}
+	slices.Reverse(steps)
 	s.frames[id] = steps
 	return steps
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"iter"
+	"path"
 	"strconv"
 
 	"wprof/internal/flame/profile"
@@ -35,6 +36,8 @@ type View struct {
 	By          Root
 	States      bool // a frame for why a thread was off the CPU
 	Reverse     bool // innermost frame first
+	Inline      bool // functions that are inlined have frames of their own
+	Lines       bool // with the line in the source
 	NoIdleWaits bool // leave out ClassIdle
 	// Only reports which threads are shown; nil: all.
 	Only func(*profile.Thread) bool
@@ -106,6 +109,28 @@ func (v *View) Note(c *profile.Cell) string {
 		return profile.StateNote(c.State)
 	}
 	return c.Class.Note()
+}
+
+// Names yields the names of a place's frames, outermost first.
+func (v *View) Names(f *profile.Frame) iter.Seq[string] {
+	shown := f.Functions
+	if !v.Inline {
+		shown = shown[:1]
+	}
+	return func(yield func(string) bool) {
+		for i := range shown {
+			if !yield(v.nameOf(&shown[i])) {
+				return
+			}
+		}
+	}
+}
+
+func (v *View) nameOf(f *profile.Function) string {
+	if !v.Lines || f.Line == 0 {
+		return f.Name
+	}
+	return f.Name + " (" + path.Base(f.File) + ":" + strconv.FormatUint(uint64(f.Line), 10) + ")"
 }
 
 // Root returns the name of the root frame of a cell; "" for none.

@@ -30,7 +30,7 @@ func Write(w io.Writer, p *profile.Profile, first graph.View) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(captions[first.Mode].Title), style)
 	out.WriteString(joined([]string{"page.html"}))
-	tables, err := writeTables(out, p, first.Only)
+	tables, err := writeTables(out, p, &first, first.Only)
 	if err != nil {
 		return fmt.Errorf("pack the profile: %w", err)
 	}

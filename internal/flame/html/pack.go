@@ -38,8 +38,8 @@ type pageTables struct {
 
 // writeTables packs the profile into script elements of a type that browsers do not run: varints in columns, deflated, in base64.
 // packed.js and profile.js read them.
-func writeTables(w io.Writer, p *profile.Profile, only func(*profile.Thread) bool) (pageTables, error) {
-	u := usedBy(p, only)
+func writeTables(w io.Writer, p *profile.Profile, v *graph.View, only func(*profile.Thread) bool) (pageTables, error) {
+	u := usedBy(p, v, only)
 	names := u.names()
 	trie := u.trie(names)
 	scripts := &scriptWriter{w: w}

@@ -43,6 +43,7 @@ func (n *pageNames) of(text string, kind graph.Kind) uint32 { return n.number[pa
 // pageUse is what the threads of a page refer to.
 type pageUse struct {
 	p       *profile.Profile
+	v       *graph.View
 	threads []*profile.Thread
 	frames  []bool
 	nodes   []bool
@@ -51,9 +52,9 @@ type pageUse struct {
 	cpus    []uint32 // in order; empty if CPUs were not kept apart
 }
 
-func usedBy(p *profile.Profile, only func(*profile.Thread) bool) *pageUse {
+func usedBy(p *profile.Profile, v *graph.View, only func(*profile.Thread) bool) *pageUse {
 	u := &pageUse{
-		p: p, frames: make([]bool, len(p.Frames)), nodes: make([]bool, len(p.Nodes)),
+		p: p, v: v, frames: make([]bool, len(p.Frames)), nodes: make([]bool, len(p.Nodes)),
 		labels: make([]bool, len(p.Labels)), wakes: make([]bool, len(p.Wakes)),
 	}
 	cpus := make(map[uint32]bool)
@@ -104,8 +105,8 @@ func (u *pageUse) names() *pageNames {
 			continue
 		}
 		f := &u.p.Frames[i]
-		for j := range f.Functions {
-			n.add(f.Functions[j].Name, graph.KindOf(f))
+		for name := range u.v.Names(f) {
+			n.add(name, graph.KindOf(f))
 		}
 	}
 	for i, used := range u.labels {
@@ -182,8 +183,8 @@ func (t *pageTrie) symbolsOf(u *pageUse, names *pageNames) [][]uint32 {
 			modules[f.Module] = module
 			t.modules = append(t.modules, f.Module)
 		}
-		for j := range f.Functions {
-			s := pageSymbol{names.of(f.Functions[j].Name, graph.KindOf(f)), module}
+		for name := range u.v.Names(f) {
+			s := pageSymbol{names.of(name, graph.KindOf(f)), module}
 			number, seen := known[s]
 			if !seen {
 				number = uint32(len(t.symbols))

@@ -24,7 +24,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
 	p.About.Spread = o.Spread
 	c := &collector{
-		r: r, o: o, p: p, interner: newInterner(r, p, o.Addresses), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
+		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
 	if len(o.Events) > 0 {

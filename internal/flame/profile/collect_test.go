@@ -81,8 +81,14 @@ func collectedWithin(t testing.TB, stream []byte, o profile.Options, b profile.B
 	return p
 }
 
-// foldedText is a stream as folded stacks in ns.
+// foldedText is a stream as folded stacks in ns, with what is inlined.
 func foldedText(t testing.TB, text string, o profile.Options, v graph.View) string {
+	t.Helper()
+	o.Inline, v.Inline = true, true
+	return foldedAs(t, text, o, v)
+}
+
+func foldedAs(t testing.TB, text string, o profile.Options, v graph.View) string {
 	t.Helper()
 	var out strings.Builder
 	g := graph.Of(collected(t, fromtext.Stream(t, text), o), v)
@@ -503,13 +509,13 @@ func TestSlotsHoldAllTime(t *testing.T) {
 
 // Time on the CPU that is divided among all samples of a thread stays in its slots, in the order of the samples.
 func TestSpreadKeepsTheTimeOfSlots(t *testing.T) {
-	p := collected(t, fromtext.Stream(t, bursts), profile.Options{Spread: true, Slot: 100_000, MaxSlots: 10})
+	p := collected(t, fromtext.Stream(t, bursts), profile.Options{Inline: true, Spread: true, Slot: 100_000, MaxSlots: 10})
 	for n, want := range []string{
 		"main;main;app::work;inner 100000", "main;main;app::work;inner 100000", "main;main;app::work;inner 100000",
 		"main;main;a:b 80000\nmain;main;app::work;inner 20000", "main;main;a:b 100000", "main;main;a:b 100000", "", "main;main;a:b 10000", "main;main;a:b 30000", "",
 	} {
 		var out strings.Builder
-		g := graph.Of(p, graph.View{Mode: graph.OnCPU, By: graph.ByComm, From: n, To: n + 1})
+		g := graph.Of(p, graph.View{Mode: graph.OnCPU, By: graph.ByComm, Inline: true, From: n, To: n + 1})
 		if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Nanoseconds}); err != nil {
 			t.Fatal(err)
 		}
@@ -761,5 +767,25 @@ func TestTrailsFailOnce(t *testing.T) {
 	t.Cleanup(p.Close)
 	if err == nil || strings.Count(err.Error(), "TMPDIR") != 1 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Inner, in lib.h, is inlined into app::work.
+func TestInlinedFunctionsAndLines(t *testing.T) {
+	text := strings.NewReplacer(`"inner"`, `"inner" file="/src/lib.h" line=3`, `"_ZN3app4workEv"`, `"_ZN3app4workEv" file="/src/app.cc" line=7`).Replace(bursts)
+	for _, c := range []struct {
+		inline, lines bool
+		want          string
+	}{
+		{false, false, "app::work"},
+		{true, false, "app::work;inner"},
+		{false, true, "app::work (app.cc:7)"},
+		{true, true, "app::work (app.cc:7);inner (lib.h:3)"},
+	} {
+		for _, places := range []bool{false, true} {
+			o := profile.Options{Spread: true, Addresses: places, Inline: c.inline, Lines: c.lines}
+			v := graph.View{Mode: graph.OnCPU, By: graph.ByComm, Inline: c.inline, Lines: c.lines}
+			compareLines(t, foldedAs(t, text, o, v), "main;main;a:b 320000\nmain;main;"+c.want+" 320000")
+		}
 	}
 }

@@ -69,10 +69,10 @@ func TestEventsAreCountedByStack(t *testing.T) {
 			main;do_syscall_64;vfs_read;schedule;__schedule 2000`},
 		{"work done", graph.ByNone, folded.Nanoseconds, true, "work done", ""},
 	} {
-		o := profile.Options{Events: strings.Split(c.names, ","), Threads: c.by == graph.ByThread}
+		o := profile.Options{Inline: true, Events: strings.Split(c.names, ","), Threads: c.by == graph.ByThread}
 		p := collected(t, fromtext.Stream(t, someEvents), o)
 		var out strings.Builder
-		if err := folded.Write(&out, p, graph.View{Mode: graph.Events, By: c.by}, folded.Text{Unit: c.unit}); err != nil {
+		if err := folded.Write(&out, p, graph.View{Mode: graph.Events, By: c.by, Inline: true}, folded.Text{Unit: c.unit}); err != nil {
 			t.Fatal(err)
 		}
 		compareLines(t, out.String(), c.want)
@@ -87,9 +87,9 @@ func TestEventSpansCrossSections(t *testing.T) {
 	next := strings.NewReplacer("section host=box", "section continues host=box", "stack 1 frames=1,2", "stack 1 frames=1,10").Replace(window)
 	begun, _, _ := strings.Cut(someEvents, "+7500")
 	text := begun + "end\n" + next + eventTypes + "+7500 cpu0 typed 2 type=4\nend close=+1000000\n"
-	p := collected(t, fromtext.Stream(t, text), profile.Options{Events: []string{"work"}})
+	p := collected(t, fromtext.Stream(t, text), profile.Options{Inline: true, Events: []string{"work"}})
 	var out strings.Builder
-	if err := folded.Write(&out, p, graph.View{Mode: graph.Events}, folded.Text{Unit: folded.Nanoseconds}); err != nil {
+	if err := folded.Write(&out, p, graph.View{Mode: graph.Events, Inline: true}, folded.Text{Unit: folded.Nanoseconds}); err != nil {
 		t.Fatal(err)
 	}
 	compareLines(t, out.String(), "app-100;main;a:b 994000\napp-100;main;app::work;inner 500")

@@ -76,9 +76,9 @@ func (c *collector) findIdleWaits(t *thread) {
 	}
 }
 
-// sameFunctions returns a number that all stacks with the same functions have: with Options.Addresses their nodes may differ.
+// sameFunctions returns a number that all stacks with the same functions have: with Options.Addresses, Inline or Lines their nodes may differ.
 func (c *collector) sameFunctions(id NodeID) uint32 {
-	if !c.o.Addresses {
+	if !c.o.Addresses && !c.o.Inline && !c.o.Lines {
 		return uint32(id)
 	}
 	if known, found := c.same[id]; found {
@@ -94,14 +94,12 @@ func (c *collector) sameFunctions(id NodeID) uint32 {
 	return number
 }
 
-// functionsOf returns the functions of a stack in one text.
+// functionsOf returns the functions of a stack in one text, without what is inlined.
 func (p *Profile) functionsOf(id NodeID) string {
 	var path strings.Builder
 	for ; id != 0; id = p.Nodes[id].Parent {
-		for _, f := range p.Frames[p.Nodes[id].Frame].Functions {
-			path.WriteString(f.Name)
-			path.WriteByte(';')
-		}
+		path.WriteString(p.Frames[p.Nodes[id].Frame].Functions[0].Name)
+		path.WriteByte(';')
 	}
 	return path.String()
 }

@@ -22,6 +22,8 @@ type interner struct {
 	r       *format.Reader
 	p       *Profile
 	exact   bool // Options.Addresses
+	inline  bool // Options.Inline, or exact
+	lines   bool // Options.Lines, or exact
 	frames  map[string]FrameID
 	nodes   map[nodeKey]NodeID
 	names   map[string]string // one copy of each
@@ -50,8 +52,8 @@ type resolved struct {
 	interrupt    bool // it is the stack of an interrupt
 }
 
-func newInterner(r *format.Reader, p *Profile, exact bool) *interner {
-	s := &interner{r: r, p: p, exact: exact}
+func newInterner(r *format.Reader, p *Profile, o *Options) *interner {
+	s := &interner{r: r, p: p, exact: o.Addresses, inline: o.Addresses || o.Inline, lines: o.Addresses || o.Lines}
 	s.reset()
 	return s
 }
@@ -274,6 +276,9 @@ func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Fram
 		}
 	}
 	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
+	if !s.inline && len(lines) > 0 {
+		lines = f.Lines[len(f.Lines)-1:]
+	}
 	if len(lines) == 0 {
 		lines = []*format.Line{{}}
 	}
@@ -281,6 +286,8 @@ func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Fram
 		of := Function{Name: s.sharedText(stacks.FunctionName(lines[i].GetFunction(), m))}
 		if s.exact {
 			of.Linkage = s.sharedText(string(stacks.Clipped(stacks.Printable(lines[i].GetFunction(), ""))))
+		}
+		if s.lines {
 			of.File = s.sharedText(string(stacks.Clipped(stacks.Printable(lines[i].GetFile(), ""))))
 			of.Line = lines[i].GetLine()
 		}
@@ -306,7 +313,7 @@ func (s *interner) sharedText(text string) string {
 	return text
 }
 
-// intern returns the id of a frame across sections. Without Options.Addresses the same function is the same frame, wherever
+// intern returns the id of a frame across sections. Without Options.Addresses and Lines the same function is the same frame, wherever
 // it was called from.
 func (s *interner) intern(f Frame) FrameID {
 	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note))

@@ -4,6 +4,8 @@ package profile
 type Options struct {
 	Threads   bool     // each thread by itself; otherwise ended threads with the same name are merged
 	Addresses bool     // frames by address in the code, not only by function
+	Inline    bool     // what is inlined; Addresses includes it
+	Lines     bool     // lines in the source; Addresses includes them
 	CPUs      bool     // times by CPU
 	Wakes     int      // length of wakeup chains; 0: no wakers
 	Slot      int64    // length of time slots, ns; 0: none
