@@ -15,6 +15,7 @@ const (
 	internCallstacks = 7
 	internBuildIDs   = 16
 	internPaths      = 17
+	internSources    = 18
 	internMappings   = 19
 )
 
@@ -25,9 +26,10 @@ type interned struct {
 	frames    map[tracks.Key]frames
 	modules   map[tracks.Key]uint64 // the zero value: what is in no known one
 	functions map[string]uint64
-	frameIDs  uint64   // given so far
-	memory    int      // bytes that all of it takes, about
-	chain     []uint64 // frames of the current stack; reused
+	sources   map[string]uint64 // paths of source files
+	frameIDs  uint64            // given so far
+	memory    int               // bytes that all of it takes, about
+	chain     []uint64          // frames of the current stack; reused
 }
 
 // The memory of a map entry besides its text, and the most that all sequences of samples may take. A sequence that reaches
@@ -44,7 +46,7 @@ type frames struct{ first, count uint64 }
 func newInterned() interned {
 	return interned{
 		stacks: make(map[tracks.Key]uint64), notes: make(map[string]uint64), frames: make(map[tracks.Key]frames),
-		modules: make(map[tracks.Key]uint64), functions: make(map[string]uint64),
+		modules: make(map[tracks.Key]uint64), functions: make(map[string]uint64), sources: make(map[string]uint64),
 	}
 }
 
@@ -114,7 +116,9 @@ func (t *interned) internFrame(out []byte, f *tracks.Frame) ([]byte, frames) {
 		if len(name) == 0 {
 			name = []byte(stacks.ModuleName(f.Module))
 		}
-		out = t.appendFrame(out, name, mapping, f.Def.Offset)
+		var source uint64
+		out, source = t.internSource(out, l.GetFile())
+		out = t.appendFrame(out, name, mapping, f.Def.Offset, source, l.GetLine())
 	}
 	return out, known
 }
@@ -125,12 +129,27 @@ func (t *interned) internNote(out []byte, name string) ([]byte, uint64) {
 		return out, known
 	}
 	out, mapping := t.internModule(out, tracks.Key{}, nil)
-	out = t.appendFrame(out, []byte(name), mapping, 0)
+	out = t.appendFrame(out, []byte(name), mapping, 0, 0, 0)
 	t.notes[name] = t.frameIDs
 	return out, t.frameIDs
 }
 
-func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []byte {
+// internSource appends the path of a source file; 0: it is not known.
+func (t *interned) internSource(out, file []byte) ([]byte, uint64) {
+	if len(file) == 0 {
+		return out, 0
+	}
+	number, known := t.sources[string(file)]
+	if !known {
+		number = uint64(len(t.sources)) + 1
+		t.sources[string(file)] = number
+		t.memory += perEntry + len(file)
+		out = appendInterned(out, internSources, number, stacks.Clipped(stacks.Printable(file, stacks.Unnamed)))
+	}
+	return out, number
+}
+
+func (t *interned) appendFrame(out, function []byte, mapping, offset, source uint64, line uint32) []byte {
 	name, known := t.functions[string(function)]
 	if !known {
 		name = uint64(len(t.functions)) + 1
@@ -144,6 +163,12 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 	out = appendUint(out, 2, name)
 	out = appendUint(out, 3, mapping)
 	out = appendUint(out, 4, offset)
+	if source != 0 {
+		out = appendUint(out, 5, source)
+	}
+	if line != 0 {
+		out = appendUint(out, 6, uint64(line))
+	}
 	endShort(out, body)
 	return out
 }

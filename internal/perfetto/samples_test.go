@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"wprof/format"
+	"wprof/internal/perfetto/schema"
 	"wprof/test/engine"
 )
 
@@ -101,6 +104,36 @@ func TestSamplesHaveTheirStacks(t *testing.T) {
 	`)
 	compare(t, "processes", rows[6], "name cmdline", "kworker kworker\n/usr/bin/spin /usr/bin/spin --long a b\n")
 	compare(t, "time sampled", rows[7], "cpu value", "0 5e+07\n1 1e+07\n")
+}
+
+// TestFramesHaveTheirLines reads the file itself: the engine of the tests ignores lines.
+func TestFramesHaveTheirLines(t *testing.T) {
+	text, err := os.ReadFile(written(t, sampled+code+"+0 cpu0 state_cpu 2 prio=120\n+1000 cpu0 sample 2 stack=1 source=1\nend close=+1000000\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := new(schema.Trace)
+	if err := proto.Unmarshal(text, trace); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range trace.Packet {
+		names, sources := map[uint64]string{}, map[uint64]string{}
+		for _, s := range p.GetInternedData().GetFunctionNames() {
+			names[s.GetIid()] = string(s.Str)
+		}
+		for _, s := range p.GetInternedData().GetSourcePaths() {
+			sources[s.GetIid()] = string(s.Str)
+		}
+		for _, f := range p.GetInternedData().GetFrames() {
+			got[names[f.GetFunctionNameId()]] = fmt.Sprintf("%s:%d", sources[f.GetSourcePathIid()], f.GetLineNumber())
+		}
+	}
+	for name, want := range map[string]string{"main": "/src/spin.c:9", "inner": ":0"} {
+		if got[name] != want {
+			t.Errorf("%s: got %q, want %q", name, got[name], want)
+		}
+	}
 }
 
 // Samples of hidden threads, late samples, and samples whose definitions were lost to damage.

@@ -2212,6 +2212,7 @@ type InternedData struct {
 	Callstacks                  []*Callstack           `protobuf:"bytes,7,rep,name=callstacks" json:"callstacks,omitempty"`
 	BuildIds                    []*InternedString      `protobuf:"bytes,16,rep,name=build_ids,json=buildIds" json:"build_ids,omitempty"` // the bytes themselves
 	MappingPaths                []*InternedString      `protobuf:"bytes,17,rep,name=mapping_paths,json=mappingPaths" json:"mapping_paths,omitempty"`
+	SourcePaths                 []*InternedString      `protobuf:"bytes,18,rep,name=source_paths,json=sourcePaths" json:"source_paths,omitempty"`
 	Mappings                    []*Mapping             `protobuf:"bytes,19,rep,name=mappings" json:"mappings,omitempty"`
 	DebugAnnotationStringValues []*InternedString      `protobuf:"bytes,29,rep,name=debug_annotation_string_values,json=debugAnnotationStringValues" json:"debug_annotation_string_values,omitempty"`
 	unknownFields               protoimpl.UnknownFields
@@ -2300,6 +2301,13 @@ func (x *InternedData) GetBuildIds() []*InternedString {
 func (x *InternedData) GetMappingPaths() []*InternedString {
 	if x != nil {
 		return x.MappingPaths
+	}
+	return nil
+}
+
+func (x *InternedData) GetSourcePaths() []*InternedString {
+	if x != nil {
+		return x.SourcePaths
 	}
 	return nil
 }
@@ -2437,6 +2445,8 @@ type Frame struct {
 	FunctionNameId *uint64                `protobuf:"varint,2,opt,name=function_name_id,json=functionNameId" json:"function_name_id,omitempty"`
 	MappingId      *uint64                `protobuf:"varint,3,opt,name=mapping_id,json=mappingId" json:"mapping_id,omitempty"`
 	RelPc          *uint64                `protobuf:"varint,4,opt,name=rel_pc,json=relPc" json:"rel_pc,omitempty"`
+	SourcePathIid  *uint64                `protobuf:"varint,5,opt,name=source_path_iid,json=sourcePathIid" json:"source_path_iid,omitempty"`
+	LineNumber     *uint32                `protobuf:"varint,6,opt,name=line_number,json=lineNumber" json:"line_number,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2495,6 +2505,20 @@ func (x *Frame) GetMappingId() uint64 {
 func (x *Frame) GetRelPc() uint64 {
 	if x != nil && x.RelPc != nil {
 		return *x.RelPc
+	}
+	return 0
+}
+
+func (x *Frame) GetSourcePathIid() uint64 {
+	if x != nil && x.SourcePathIid != nil {
+		return *x.SourcePathIid
+	}
+	return 0
+}
+
+func (x *Frame) GetLineNumber() uint32 {
+	if x != nil && x.LineNumber != nil {
+		return *x.LineNumber
 	}
 	return 0
 }
@@ -3639,7 +3663,7 @@ const file_trace_proto_rawDesc = "" +
 	"\x10string_value_iid\x18\x11 \x01(\x04R\x0estringValueIid\"4\n" +
 	"\fInternedName\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xb7\x05\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xfa\x05\n" +
 	"\fInternedData\x12G\n" +
 	"\x10event_categories\x18\x01 \x03(\v2\x1c.wprof.perfetto.InternedNameR\x0feventCategories\x12=\n" +
 	"\vevent_names\x18\x02 \x03(\v2\x1c.wprof.perfetto.InternedNameR\n" +
@@ -3651,7 +3675,8 @@ const file_trace_proto_rawDesc = "" +
 	"callstacks\x18\a \x03(\v2\x19.wprof.perfetto.CallstackR\n" +
 	"callstacks\x12;\n" +
 	"\tbuild_ids\x18\x10 \x03(\v2\x1e.wprof.perfetto.InternedStringR\bbuildIds\x12C\n" +
-	"\rmapping_paths\x18\x11 \x03(\v2\x1e.wprof.perfetto.InternedStringR\fmappingPaths\x123\n" +
+	"\rmapping_paths\x18\x11 \x03(\v2\x1e.wprof.perfetto.InternedStringR\fmappingPaths\x12A\n" +
+	"\fsource_paths\x18\x12 \x03(\v2\x1e.wprof.perfetto.InternedStringR\vsourcePaths\x123\n" +
 	"\bmappings\x18\x13 \x03(\v2\x17.wprof.perfetto.MappingR\bmappings\x12c\n" +
 	"\x1edebug_annotation_string_values\x18\x1d \x03(\v2\x1e.wprof.perfetto.InternedStringR\x1bdebugAnnotationStringValues\"4\n" +
 	"\x0eInternedString\x12\x10\n" +
@@ -3660,13 +3685,16 @@ const file_trace_proto_rawDesc = "" +
 	"\aMapping\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x19\n" +
 	"\bbuild_id\x18\x02 \x01(\x04R\abuildId\x12&\n" +
-	"\x0fpath_string_ids\x18\a \x03(\x04R\rpathStringIds\"y\n" +
+	"\x0fpath_string_ids\x18\a \x03(\x04R\rpathStringIds\"\xc2\x01\n" +
 	"\x05Frame\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12(\n" +
 	"\x10function_name_id\x18\x02 \x01(\x04R\x0efunctionNameId\x12\x1d\n" +
 	"\n" +
 	"mapping_id\x18\x03 \x01(\x04R\tmappingId\x12\x15\n" +
-	"\x06rel_pc\x18\x04 \x01(\x04R\x05relPc\":\n" +
+	"\x06rel_pc\x18\x04 \x01(\x04R\x05relPc\x12&\n" +
+	"\x0fsource_path_iid\x18\x05 \x01(\x04R\rsourcePathIid\x12\x1f\n" +
+	"\vline_number\x18\x06 \x01(\rR\n" +
+	"lineNumber\":\n" +
 	"\tCallstack\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x1b\n" +
 	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"\xef\x01\n" +
@@ -3808,20 +3836,21 @@ var file_trace_proto_depIdxs = []int32{
 	33, // 38: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
 	30, // 39: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
 	30, // 40: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
-	31, // 41: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
-	30, // 42: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
-	35, // 43: wprof.perfetto.TracePacketDefaults.track_event_defaults:type_name -> wprof.perfetto.TrackEventDefaults
-	36, // 44: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	37, // 45: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 46: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 47: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	44, // 48: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
-	45, // 49: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	30, // 41: wprof.perfetto.InternedData.source_paths:type_name -> wprof.perfetto.InternedString
+	31, // 42: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	30, // 43: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
+	35, // 44: wprof.perfetto.TracePacketDefaults.track_event_defaults:type_name -> wprof.perfetto.TrackEventDefaults
+	36, // 45: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	37, // 46: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 47: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 48: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	44, // 49: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
+	45, // 50: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
