@@ -94,7 +94,7 @@ type attrSpec struct {
 type abbrev struct {
 	tag      uint16
 	children bool
-	sibling  bool  // there is an attribute that says where the entry's children end
+	code     bool  // entries may have addresses
 	fixed    int32 // bytes of all attributes together; -1: they vary
 	attrs    []attrSpec
 }
@@ -182,7 +182,7 @@ func readAbbrevs(c *cursor, u *unit, count int) (t *abbrevTable, end bool) {
 			if s.attr == 0 && s.form == 0 {
 				break
 			}
-			if a.sibling = a.sibling || s.attr == attrSibling; a.fixed >= 0 {
+			if a.code = a.code || s.attr == attrLowPC || s.attr == attrRanges; a.fixed >= 0 {
 				if n := u.fixedSize(s.form); n >= 0 {
 					a.fixed += int32(n)
 				} else {

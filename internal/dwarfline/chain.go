@@ -65,7 +65,7 @@ func (f *File) chain(code *scope, table *lineTable, nodes []node, key chainKey) 
 		if len(chain) >= maxChain-1 && n.parent != none {
 			continue
 		}
-		at.Function = f.shared(f.function(code, n.entry))
+		at.Function = f.function(code, n.entry)
 		chain = append(chain, at)
 		at = Line{File: f.shared(table.path(n.callFile)), Line: n.callLine}
 	}

@@ -113,24 +113,31 @@ func (s *scope) text(v value) string {
 	switch v.form {
 	case formString:
 		return string(v.text[:min(len(v.text), maxTextBytes)])
-	case formStrp:
-		return s.d.str.text(v.u)
 	case formLineStrp:
 		return s.d.lineStr.text(v.u)
+	}
+	if d, at, ok := s.textAt(v); ok {
+		return d.str.text(at)
+	}
+	return ""
+}
+
+// textAt returns where a string is in .debug_str of which file.
+func (s *scope) textAt(v value) (d *data, at uint64, ok bool) {
+	switch v.form {
+	case formStrp:
+		return s.d, v.u, true
 	case formStrpSup, formGNUStrpAlt:
-		if s.d.alt != nil {
-			return s.d.alt.str.text(v.u)
-		}
+		return s.d.alt, v.u, s.d.alt != nil
 	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:
 		width := s.u.offsetSize()
 		if v.u < s.d.strOffsets.size {
 			c := cursor{b: s.d.strOffsets.near(s.strOffsets+v.u*width, width), order: s.d.order, wide: s.u.wide}
-			if at := c.offset(); !c.bad {
-				return s.d.str.text(at)
-			}
+			at = c.offset()
+			return s.d, at, !c.bad
 		}
 	}
-	return ""
+	return nil, 0, false
 }
 
 // address returns an address of the program.

@@ -45,35 +45,20 @@ func (s *scope) walk(addresses []uint64, owners []int32) (nodes []node, err erro
 			return nodes, errMalformed
 		}
 		inside := around[len(around)-1]
-		var sibling uint64
-		if a.tag == tagSubprogram || a.tag == tagInlinedSubroutine {
+		sibling := uint64(0)
+		switch isFunction := a.tag == tagSubprogram || a.tag == tagInlinedSubroutine; {
+		case isFunction && a.code:
 			n := node{parent: inside, inlined: a.tag == tagInlinedSubroutine, entry: s.u.offset + entry}
-			var e extent
-			sibling = s.readFunction(&c, a, &n, &e)
 			if !n.inlined {
 				n.parent = none
 			}
-			inside = none
-			hits := 0
-			if err := s.each(&e, func(low, high uint64) {
-				for i := search(addresses, low); i < len(addresses) && addresses[i] < high; i++ {
-					if inside == none {
-						nodes = append(nodes, n)
-						inside = int32(len(nodes) - 1)
-					}
-					owners[i] = inside
-					hits++
-				}
-			}); err != nil {
+			if nodes, inside, sibling, err = s.function(&c, a, n, nodes, addresses, owners); err != nil {
 				return nodes, err
 			}
-			if err := s.d.spend(hits); err != nil || len(nodes) > maxNodes {
-				return nodes, errTooMuch
-			}
-			if inside != none || !n.inlined {
-				sibling = 0 // a function may have others in it that are somewhere else
-			}
-		} else {
+		case isFunction:
+			s.u.skipEntry(&c, a)
+			inside = none
+		default:
 			s.u.skipEntry(&c, a)
 		}
 		if c.bad {
@@ -90,6 +75,34 @@ func (s *scope) walk(addresses []uint64, owners []int32) (nodes []node, err erro
 		}
 	}
 	return nodes, nil
+}
+
+// function reads a function, and makes it the owner of its addresses. It returns the nodes, the function's own one or none, and
+// where its next sibling is; 0: its children have to be read.
+func (s *scope) function(c *cursor, a *abbrev, n node, nodes []node, addresses []uint64, owners []int32) (_ []node, own int32, sibling uint64, err error) {
+	var e extent
+	sibling = s.readFunction(c, a, &n, &e)
+	own = none
+	hits := 0
+	if err := s.each(&e, func(low, high uint64) {
+		for i := search(addresses, low); i < len(addresses) && addresses[i] < high; i++ {
+			if own == none {
+				nodes = append(nodes, n)
+				own = int32(len(nodes) - 1)
+			}
+			owners[i] = own
+			hits++
+		}
+	}); err != nil {
+		return nodes, own, 0, err
+	}
+	if err := s.d.spend(hits); err != nil || len(nodes) > maxNodes {
+		return nodes, own, 0, errTooMuch
+	}
+	if own != none || !n.inlined {
+		sibling = 0 // a function may have others in it that are somewhere else
+	}
+	return nodes, own, sibling, nil
 }
 
 // readFunction reads the attributes of a function, and returns where its next sibling is; 0: it does not say.

@@ -3,6 +3,7 @@ package dwarfline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"debug/elf"
 	"errors"
@@ -22,6 +23,7 @@ const (
 	maxTextBytes = 64 << 10
 
 	windowBytes = 16 << 10
+	textStep    = 512 // strings lie anywhere
 )
 
 // section is the contents of a debug section, or of a part of one.
@@ -30,6 +32,7 @@ type section struct {
 	size   uint64
 	window []byte // a piece that was read
 	from   uint64 // where it begins
+	step   uint64 // bytes that are read at a time; 0: windowBytes
 }
 
 // part returns a range of a section.
@@ -49,7 +52,7 @@ func (s *section) near(at, n uint64) []byte {
 	if at >= s.from && at-s.from < uint64(len(s.window)) && uint64(len(s.window))-(at-s.from) >= n {
 		return s.window[at-s.from:]
 	}
-	want := min(max(n, windowBytes), s.size-at)
+	want := min(max(n, cmp.Or(s.step, windowBytes)), s.size-at)
 	if uint64(cap(s.window)) < want {
 		s.window = make([]byte, want)
 	}

@@ -63,9 +63,9 @@ type data struct {
 	tables     map[abbrevKey]*abbrevTable
 	tableBytes int
 	scopes     map[uint64]*scope
-	names      map[uint64]string // of functions, by their entries
-	namesBytes int
-	budget     *int64 // bytes that may still be read, so that a hostile file does not take hours
+	functions  nameCache // by their entries
+	texts      nameCache // by their places in .debug_str
+	budget     *int64    // bytes that may still be read, so that a hostile file does not take hours
 }
 
 var (
@@ -100,6 +100,9 @@ func openData(image *Image, suffix string, budget *int64) (d *data, err error) {
 		if *s.into, err = d.section(s.name); err != nil {
 			return nil, err
 		}
+		if s.into == &d.str {
+			d.str.step = textStep
+		}
 		*budget += int64(min(s.into.size, maxInflated)) * workPerByte
 	}
 	return d, nil
@@ -107,7 +110,7 @@ func openData(image *Image, suffix string, budget *int64) (d *data, err error) {
 
 func newData(image *Image, budget *int64) *data {
 	return &data{image: image, order: image.ELF.ByteOrder, budget: budget, tables: make(map[abbrevKey]*abbrevTable),
-		scopes: make(map[uint64]*scope), names: make(map[uint64]string)}
+		scopes: make(map[uint64]*scope)}
 }
 
 func (d *data) release() {

@@ -139,6 +139,12 @@ func (f *Filter) defineStack(id format.StackID) error {
 // maxNamed is the number of bytes of definitions in a section from which on frames get no more names, whatever writer made it.
 const maxNamed = 3 * format.EpochBytes / 2
 
+// Half of the room for names is kept for frames that get a name alone: those with lines take several times as much.
+const (
+	maxLined      = 5 * format.EpochBytes / 4
+	maxLinedBytes = format.MaxNameBytes / 2
+)
+
 func (f *Filter) defineFrame(id uint32) error {
 	return once(&f.defined.frames, id, func() error {
 		d := orLost(f.r.Frame(id), id, format.LostFrame)
@@ -153,7 +159,7 @@ func (f *Filter) defineFrame(id uint32) error {
 			return f.w.DefineFrame(d)
 		}
 		before := f.w.DefinitionBytes()
-		err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module)))
+		err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module), f.named <= maxLinedBytes && before <= maxLined))
 		f.named += f.w.DefinitionBytes() - before
 		return err
 	})

@@ -16,8 +16,8 @@ type Options struct {
 	Version    string // of the tool, for the session
 	Level      int    // compression, see format.WriterOptions
 	// Frame may give a frame another definition under the same id; nil: all stay. The module is nil if the frame has
-	// none.
-	Frame func(*format.Frame, *format.Module) *format.Frame
+	// none. Without room, which lines take much of, it may get a name, but no lines.
+	Frame func(f *format.Frame, m *format.Module, room bool) *format.Frame
 }
 
 // Result is the outcome of a filter.

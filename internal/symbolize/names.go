@@ -46,6 +46,7 @@ type Result struct {
 	Nameless int
 	Named    int
 	Lines    int
+	NoRoom   int // frames whose lines did not fit into the section
 	// Unread is modules whose lines could not be read, or not all.
 	Unread []error
 }
@@ -70,13 +71,17 @@ func (n *namer) needsLines(f *format.Frame, m *format.Module) bool {
 	return n.again || len(f.Lines) == 0 || len(f.Lines) == 1 && f.Lines[0].Line == 0 && len(f.Lines[0].File) == 0
 }
 
-// define returns the definition of a frame, with names and lines.
-func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
+// define returns the definition of a frame, with a name and, if there is room, lines.
+func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Frame {
 	needsName, needsLines := n.needsName(f, m), n.needsLines(f, m)
 	if !needsName && !needsLines {
 		return n.demangled(f)
 	}
 	name := n.find(m, symbol.Address{Offset: f.Offset, Caller: f.Caller}, needsName)
+	if !room && len(name.lines) > 0 {
+		n.result.NoRoom++
+		name.lines = nil
+	}
 	if needsName {
 		n.result.Nameless++
 		if name.OK {

@@ -188,6 +188,9 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	for _, unread := range names.result.Unread {
 		inv.Warnf("%s", unread)
 	}
+	if n := names.result.NoRoom; n > 0 {
+		inv.Warnf("%d frames have no source lines: a section has no room for more", n)
+	}
 	if inv.Bool("verbose") && err == nil {
 		inv.Warnf("%d of %d frames without a name have one now; %d got source lines", names.result.Named, names.result.Nameless, names.result.Lines)
 	}
