@@ -1,6 +1,9 @@
 package dwarfline
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // chainKey is what a chain depends on within a unit.
 type chainKey struct {
@@ -24,10 +27,13 @@ func (f *File) findInUnit(u *unit, addresses []uint64, visit func(i int, chain [
 		}
 		err = failed
 	}
-	owners := make([]int32, len(addresses))
-	nodes, failed := code.walk(addresses, owners)
+	owners := slices.Grow(f.owners[:0], len(addresses))[:len(addresses)]
+	nodes, failed := code.walk(addresses, owners, f.nodes[:0])
+	f.owners, f.nodes = owners, nodes
 	err = cmp.Or(err, failed)
-	places := make([]place, len(addresses))
+	places := slices.Grow(f.places[:0], len(addresses))[:len(addresses)]
+	f.places = places
+	clear(places)
 	table, failed := s.lines()
 	err = cmp.Or(err, failed)
 	if table != nil {

@@ -65,6 +65,11 @@ type File struct {
 	made    int64 // bytes of texts that were made for Find
 	budget  int64
 	work    int64
+
+	// Buffers that are used again for the next unit.
+	nodes  []node
+	owners []int32
+	places []place
 }
 
 // unitRange is addresses of a unit.

@@ -21,13 +21,14 @@ const (
 
 // walk finds the innermost function of each of the addresses, which are sorted: owners[i] is an index in the nodes, or none.
 // Only functions at an address become nodes.
-func (s *scope) walk(addresses []uint64, owners []int32) (nodes []node, err error) {
-	b, err := s.d.load(s.u)
-	if err != nil {
-		return nil, err
-	}
+func (s *scope) walk(addresses []uint64, owners []int32, buffer []node) (nodes []node, err error) {
+	nodes = buffer
 	for i := range owners {
 		owners[i] = none
+	}
+	b, err := s.d.load(s.u)
+	if err != nil {
+		return nodes, err
 	}
 	c := cursor{b: b, at: int(s.u.header), order: s.d.order, wide: s.u.wide}
 	around := []int32{none} // the functions around the current entry, by its depth

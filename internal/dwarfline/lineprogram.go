@@ -2,6 +2,7 @@ package dwarfline
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -211,7 +212,9 @@ func (t *lineTable) run(addresses []uint64, out []place) error {
 	if err := t.s.d.spend(int(t.program.size)); err != nil {
 		return err
 	}
-	program := make([]byte, t.program.size)
+	d := t.s.d
+	d.program = slices.Grow(d.program[:0], int(t.program.size))[:t.program.size]
+	program := d.program
 	if !t.program.read(program, 0) {
 		return errMalformed
 	}

@@ -60,6 +60,7 @@ type data struct {
 	units      []unit // in order
 	whole      section
 	alt        *data
+	program    []byte // of the unit's lines; used again for the next one
 	tables     map[abbrevKey]*abbrevTable
 	tableBytes int
 	scopes     map[uint64]*scope
