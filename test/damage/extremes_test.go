@@ -494,7 +494,7 @@ func filters() []converted {
 		{"filter by family and CPU", through(filter.Options{Threads: filter.Spec{PIDs: []int32{10}, Children: true, NoIdle: true}, Start: bound("500ns"), End: bound("4us")})},
 		{"filter by a far range", through(filter.Options{Start: bound("500ns"), End: bound("1000000h")})},
 		{"filter by time of day", through(filter.Options{Start: bound("@2023-11-14T22:13:20.000001Z"), End: bound("@2300-01-01T00:00:00Z")})},
-		{"symbolize", through(filter.Options{Frame: func(f *format.Frame, _ *format.Module) *format.Frame { return f }})},
+		{"symbolize", through(filter.Options{Frame: func(f *format.Frame, _ *format.Module, _ bool) *format.Frame { return f }})},
 	}
 }
 

@@ -189,7 +189,7 @@ func TestVeryShortWindowHasNoRecorderShare(t *testing.T) {
 }
 
 func TestAnalysisRanksBlockingStacks(t *testing.T) {
-	text := analysisOf(t, flametest.Analysed(), graph.View{})
+	text := analysisOf(t, flametest.Analysed(), graph.View{Inline: true})
 	flametest.CheckLines(t, text, "Top 2 blocking stacks of 2, innermost function first",
 		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
 		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
