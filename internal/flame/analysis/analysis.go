@@ -17,7 +17,7 @@ const (
 	topWaits  = 3  // of threads that waited for work
 )
 
-// Write writes the time of a view's threads ([graph.View].Only, From and To; other fields are ignored): on-CPU, blocked by reason,
+// Write writes the time of a view's threads ([graph.View].Only, From, To, Inline and Lines; other fields are ignored): on-CPU, blocked by reason,
 // runnable and waiting for work; how much of the window that covers and what this means; in which stacks the threads were blocked
 // longest; and what the recording itself cost.
 // Lines of the form "key: value" are for grep(1): keys do not change between versions. Times are seconds.

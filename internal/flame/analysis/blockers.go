@@ -47,12 +47,12 @@ func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*block
 			sums[key].add(w)
 		}
 	}
-	return merged(p, order, sums)
+	return merged(p, v, order, sums)
 }
 
 // merged resolves stacks to names and merges those with the same names.
-func merged(p *profile.Profile, order []blockerKey, sums map[blockerKey]*share) []*blocker {
-	g := graph.NewBuilder(graph.View{}, p)
+func merged(p *profile.Profile, v *graph.View, order []blockerKey, sums map[blockerKey]*share) []*blocker {
+	g := graph.NewBuilder(graph.View{Inline: v.Inline, Lines: v.Lines}, p)
 	same := make(map[string]*blocker)
 	var all []*blocker
 	for _, key := range order {
