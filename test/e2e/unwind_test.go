@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -53,11 +54,32 @@ func TestUnwindTablesAreKept(t *testing.T) {
 		tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache", filepath.Join(dir, "cache"), "--offcpu-min=0", "-o", file, "--", "sh", "-c",
 			fmt.Sprintf("%s %d %s; sleep 0.5", tools.Path("chains"), times, tools.Path("chains-library.so")))
 	}
+	checkEnds(t, file)
 	for pid, stacks := range sleepsOf(t, file) {
 		checkChains(t, pid, stacks, times)
 		return
 	}
 	t.Fatal("chains did not sleep")
+}
+
+// checkEnds checks that nearly all stacks are recorded as whole, and none as too deep.
+func checkEnds(t *testing.T, file string) {
+	t.Helper()
+	var report struct {
+		Recordings []struct {
+			Samples struct {
+				Stacks  int                 `json:"user_stacks"`
+				TooDeep int                 `json:"too_deep"`
+				Ends    struct{ Whole int } `json:"user_stack_ends"`
+			}
+		}
+	}
+	if err := json.Unmarshal(tools.Run(t, "wprof-info", "--json", file), &report); err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Recordings[0].Samples; got.TooDeep > 0 || got.Ends.Whole*100 < got.Stacks*95 {
+		t.Errorf("of %d samples' stacks %d are whole and %d too deep", got.Stacks, got.Ends.Whole, got.TooDeep)
+	}
 }
 
 // A thread that is blocked throughout the window has a whole stack too, although its tables were not needed before.
