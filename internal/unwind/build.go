@@ -117,7 +117,12 @@ func (in *input) place() []placed {
 		}
 	}
 	if in.frames != nil {
-		_ = in.frames.entries(func(e entry) { add(placed{entry: e}) }) // entries before malformed bytes are used
+		_ = in.frames.entries(func(e entry) { // entries before malformed bytes are used
+			if e.cie.signal {
+				e.end++ // the place of a thread that is in sigreturn: behind its system call
+			}
+			add(placed{entry: e})
+		})
 	}
 	for i := range in.golang {
 		g := &in.golang[i]

@@ -26,6 +26,32 @@ func TestRulesHoldUntilTheNext(t *testing.T) {
 	}
 }
 
+// A thread that returns from a signal handler is behind the last instruction of the code that says so, unless other code begins there.
+func TestSigreturnHasRule(t *testing.T) {
+	cie := []byte{0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0, 12, 7, 8, 0, 0, 0}
+	plain := []byte{0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 12, 7, 8, 0x90, 1, 0, 0}
+	fde := func(toCIE, begin byte) []byte {
+		return []byte{0x18, 0, 0, 0, toCIE, 0, 0, 0, begin, 0x10, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	}
+	alone := slices.Concat(cie, fde(0x1c, 0x10))
+	followed := slices.Concat(alone, plain, fde(0x1c, 0x19))
+	for i, c := range []struct {
+		data []byte
+		want [3]Rule // of the last place, of the one behind it, of the next one
+	}{
+		{alone, [3]Rule{{Base: Signal}, {Base: Signal}, {}}},
+		{followed, [3]Rule{{Base: Signal}, {Base: SP, Offset: 8}, {Base: SP, Offset: 8}}},
+	} {
+		in := input{frames: &section{data: c.data}, code: []segment{{0, 0, 1 << 20}}}
+		table := in.table()
+		for j, want := range c.want {
+			if got := table.Rule(uint64(0x1018 + j)); got != want {
+				t.Errorf("%d, at +%d: got %+v, want %+v", i, 8+j, got, want)
+			}
+		}
+	}
+}
+
 // soundProblem returns what is wrong with a table; "": nothing.
 func soundProblem(t *Table) string {
 	if len(t.Pages) == 0 {
