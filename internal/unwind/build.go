@@ -29,6 +29,7 @@ type segment struct{ address, offset, size uint64 }
 // input is what a table is made from.
 type input struct {
 	frames *section // nil: none
+	crt    []entry
 	golang []symbol.GoFrames
 	code   []segment
 }
@@ -55,7 +56,7 @@ func read(r io.ReaderAt, size int64) (_ *input, err error) {
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
 		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
 	}
-	in := &input{golang: goFrames(r, size), code: codeOf(f, uint64(size))}
+	in := &input{crt: crtEntries(f), golang: goFrames(r, size), code: codeOf(f, uint64(size))}
 	in.frames, err = framesOf(f)
 	if len(in.golang) == 0 {
 		return in, err
@@ -115,6 +116,9 @@ func (in *input) place() []placed {
 				return
 			}
 		}
+	}
+	for _, e := range in.crt {
+		add(placed{entry: e}) // one of the file itself at the same place replaces it
 	}
 	if in.frames != nil {
 		_ = in.frames.entries(func(e entry) { // entries before malformed bytes are used

@@ -62,7 +62,7 @@ func (c Cache) Build(r io.ReaderAt, size int64) (t *Table, name string, err erro
 		data = encode(t)
 		name = fileName(sha256.Sum256(data))
 	} else {
-		name = in.frames.name(in.code)
+		name = in.name()
 	}
 	if t := c.Load(name); t != nil {
 		return t, name, nil
@@ -80,11 +80,14 @@ func (c Cache) Build(r io.ReaderAt, size int64) (t *Table, name string, err erro
 
 func fileName(hash [sha256.Size]byte) string { return hex.EncodeToString(hash[:16]) + cacheSuffix }
 
-// name is that of the table that is made from a section alone.
-func (s *section) name(code []segment) string {
+// name is that of the table of a file without Go's functions.
+func (in *input) name() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s%v %d %v\n", cacheVersion, s.debug, s.address, code)
-	h.Write(s.data)
+	fmt.Fprintf(h, "%s%v %d %v\n", cacheVersion, in.frames.debug, in.frames.address, in.code)
+	for _, e := range in.crt {
+		fmt.Fprintf(h, "%d %d %v\n", e.begin, e.end, e.instructions)
+	}
+	h.Write(in.frames.data)
 	return fileName([sha256.Size]byte(h.Sum(nil)))
 }
 
