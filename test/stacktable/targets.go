@@ -18,7 +18,7 @@ const replaced = "sleep 1 & echo $$ >pid; exec "
 const begin = `[^;]*_start[^;]*;(__libc_start_main[^;]*;)?(__libc_start_call_main;)?main`
 
 // outside matches stacks of the dynamic linker and of a program before its chain.
-const outside = `|[^;]*_start[^;]*(;_dl_.*)?|` + begin + `(;[^;]*(strcmp|signal|sigaction|make_coroutine)[^;]*|;[^;]*(_dl_|\[unnamed\]).*)?`
+const outside = `|[^;]*_start[^;]*(;(_dl_|__GI___tunables).*)?|` + begin + `(;[^;]*(strcmp|signal|sigaction|make_coroutine).*|;[^;]*(_dl_|\[unnamed\]).*)?`
 
 const computing = `(;leaf)*(;work)?`
 
@@ -50,7 +50,7 @@ func targets() []target {
 		frames("coroutine", "C, ucontext coroutines", ";resumes"+switching),
 		frames("dlopen", "C, dlopen and dlclose", ";loads(;[^;]*(dl|tls).*|;call_back(;from_library(;[^;]*_FUN[^;]*"+computing+")?)?)?"),
 		frames("exec", "C, exec chain", ";executes("+computing+"|;[^;]*exec[^;]*)"),
-		frames("exceptions", "C++, exceptions", `;catches(\.cold)?(;throws)*(;throws\.cold)?(;work|;[^;]*(cxa|_Unwind|error|exception|malloc|free).*)?`),
+		frames("exceptions", "C++, exceptions", `;catches(\.cold)?(;throws)*(;throws\.cold)?(;work|;[^;]*(cxa|_Unwind|error|exception|malloc|free|unnamed).*)?`),
 		frames("lambdas", "C++, lambdas", ";lambdas(;calls(;[^;]*_FUN[^;]*"+computing+")?)?"),
 		{name: "Rust, release", needs: []string{"rustc"}, command: "rustc -O -o compute $src/compute.rs; " + replaced + "./compute"},
 		{name: "Go", needs: []string{"go"}, command: "go build -o compute $src/compute.go; " + replaced + "./compute"},
