@@ -160,16 +160,21 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 /* Goes on to the caller. Returns enum stack_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
 __noinline __u32 step_to_caller(struct unwind_walk *w)
 {
+	struct unwind_rule rule = {}, next = {};
 	const struct unwind_mapping *m;
-	struct unwind_rule rule = {};
+	__u64 offset;
 
 	if (!w)
 		return END_NO_FRAME;
 	m = mapping_of(w);
-	if (find_rule(&m->table, w->pc - w->is_return + m->to_offset, &rule) && rule.base != BASE_UNKNOWN && rule.base != BASE_SWITCH) {
+	offset = w->pc - w->is_return + m->to_offset;
+	if (find_rule(&m->table, offset, &rule) && rule.base != BASE_UNKNOWN && rule.base != BASE_SWITCH) {
 		w->by_rule++;
 		return step_by_rule(w, &rule);
 	}
+	/* No call returns to where only the next function has rules: makecontext() has put the address there. */
+	if (w->is_return && rule.base == BASE_UNKNOWN && find_rule(&m->table, offset + 1, &next) && next.base != BASE_UNKNOWN)
+		return END_ROOT;
 	if (rule.base == BASE_SWITCH)
 		w->sp = 0;
 	w->by_pointer++;
