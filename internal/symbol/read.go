@@ -14,11 +14,12 @@ import (
 )
 
 var (
-	errNoFile   = errors.New("no such file")
-	errOther    = errors.New("another file is at its path now, or it may have been changed since")
-	errUnknown  = errors.New("no file is mapped there")
-	errNoSource = errors.New("its symbols were not recorded")
-	errNoOffset = errors.New("only its debug file was found, which lacks the file offsets of functions")
+	errNoFile       = errors.New("no such file")
+	errUnidentified = errors.New("it was not recorded which file it was")
+	errOther        = errors.New("another file is at its path now, or it may have been changed since")
+	errUnknown      = errors.New("no file is mapped there")
+	errNoSource     = errors.New("its symbols were not recorded")
+	errNoOffset     = errors.New("only its debug file was found, which lacks the file offsets of functions")
 )
 
 // reason returns the text of an error for Why.
@@ -219,10 +220,13 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 	}
 	if !r.options.NoPaths {
 		same := func(file *os.File) error {
-			if len(m.BuildId) == 0 && !sameFile(file, m) {
-				return errOther
+			switch {
+			case len(m.BuildId) > 0 || sameFile(file, m):
+				return nil
+			case m.Size == 0:
+				return errUnidentified
 			}
-			return nil
+			return errOther
 		}
 		list = append(list, candidate{path: name, beside: true, check: buildID, open: openPath(name, same)})
 	}

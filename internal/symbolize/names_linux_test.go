@@ -330,3 +330,13 @@ func linesOf(t *testing.T, path string) string {
 		return strings.Join(all, " ")
 	}
 }
+
+// A file of which only the path was recorded may be the same one: it is not used, and not reported as another one.
+func TestUnidentifiedFileIsNotReported(t *testing.T) {
+	p := compile(t, "unidentified", strings.Repeat("ef", 20))
+	p.build = nil
+	in := p.capture(t, "")
+	if stderr, status := run(t, "-o", filepath.Join(t.TempDir(), "out"), in); status != cli.ExitOK || stderr != "" {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
