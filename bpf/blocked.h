@@ -41,7 +41,8 @@ struct blocked_walk {
 	bool compat; /* frames of 32-bit code */
 	/* Of walks by tables. */
 	__u64 vdso;
-	bool code; /* the mapping that was looked up has some */
+	bool code;    /* the mapping that was looked up has some */
+	bool stepped; /* to a frame that is not added yet */
 };
 
 static __always_inline void add_frame(struct blocked_walk *b, __u64 address)
@@ -121,7 +122,7 @@ static __always_inline bool read_wanted(struct blocked_walk *b)
 	return true;
 }
 
-/* Goes on to the caller, or reads what that needs. */
+/* Adds the frame that the step before has led to, if code is there, and goes on to its caller, or reads what that needs. */
 static long step_blocked(__u32 i, struct blocked_walk *b)
 {
 	struct unwind_walk *w = &blocked_state;
@@ -129,11 +130,18 @@ static long step_blocked(__u32 i, struct blocked_walk *b)
 	w->ended = w->pc ? END_NO_CODE : END_ROOT;
 	if (!enter_blocked_mapping(b, w->pc - w->is_return))
 		return 1;
+	if (b->stepped) {
+		w->ended = END_DEPTH;
+		if (b->count >= STACK_FRAMES)
+			return 1;
+		add_frame(b, w->pc);
+		b->stepped = false;
+	}
 	w->ended = step_to_caller(w);
 	if (w->ended != END_DEPTH)
 		return !read_wanted(b);
-	add_frame(b, w->pc);
-	return b->count >= STACK_FRAMES;
+	b->stepped = true;
+	return 0;
 }
 
 /* The first frame is there. Returns enum stack_end. */
