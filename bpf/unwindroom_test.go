@@ -1,11 +1,10 @@
-//go:build linux
+//go:build linux && amd64
 
 package bpf
 
 import (
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -47,9 +46,6 @@ func TestRoomIsReused(t *testing.T) {
 
 // Where the memory is full, the tables that are not in use leave, those that were not used for the longest time first.
 func TestLeastUsedTablesLeave(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("unwind tables are for x86-64")
-	}
 	tracer := mustLoad(t, Options{Unwind: Unwinding{Tables: true, Memory: 2 * unwindChunkBytes}})
 	u := tracer.UnwindTables()
 	file := func(n uint64) UnwindFile { return UnwindFile{Inode: n} }

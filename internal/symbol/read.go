@@ -16,7 +16,8 @@ import (
 var (
 	errNoFile       = errors.New("no such file")
 	errUnidentified = errors.New("it was not recorded which file it was")
-	errOther        = errors.New("another file is at its path now, or it may have been changed since")
+	errOther        = errors.New("another file is at its path now, or it was changed since")
+	errTouched      = errors.New("it may have been changed since")
 	errUnknown      = errors.New("no file is mapped there")
 	errNoSource     = errors.New("its symbols were not recorded")
 	errNoOffset     = errors.New("only its debug file was found, which lacks the file offsets of functions")
@@ -220,13 +221,10 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 	}
 	if !r.options.NoPaths {
 		same := func(file *os.File) error {
-			switch {
-			case len(m.BuildId) > 0 || sameFile(file, m):
+			if len(m.BuildId) > 0 {
 				return nil
-			case m.Size == 0:
-				return errUnidentified
 			}
-			return errOther
+			return checkSame(file, m)
 		}
 		list = append(list, candidate{path: name, beside: true, check: buildID, open: openPath(name, same)})
 	}

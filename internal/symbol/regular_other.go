@@ -10,5 +10,5 @@ import (
 
 const openFlags = 0
 
-// sameFile returns false: without a build-id a file is identified only on the machine that it was mapped on.
-func sameFile(*os.File, *format.Module) bool { return false }
+// checkSame returns errUnidentified: without a build-id a file is identified only on the machine that it was mapped on.
+func checkSame(*os.File, *format.Module) error { return errUnidentified }

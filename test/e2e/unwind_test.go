@@ -88,7 +88,7 @@ func TestBlockedStackWithoutFramePointers(t *testing.T) {
 	sleeper := tools.StartWorkload(t, exec.Command(tools.Path("chains"), "0", tools.Path("chains-library.so")))
 	sleeper.WaitAsleep()
 	file := filepath.Join(t.TempDir(), "blocked.wprof")
-	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "-d500ms", "-o", file)
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "-d3s", "-o", file)
 	stacks := sleepsOf(t, file)[sleeper.PID()]
 	if len(stacks) != 1 {
 		t.Errorf("it is blocked in one stack, and has %d: %q", len(stacks), slices.Sorted(maps.Keys(stacks)))
