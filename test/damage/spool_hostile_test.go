@@ -66,12 +66,21 @@ func (s *spooled) lied(rng *rand.Rand) (what string, spool []byte) {
 	return what, s.with(c, b)
 }
 
+// isOneSentence reports whether a tool has said one thing, beside that files are of another build: a damaged build-id is no file's.
+func isOneSentence(stderr []byte) bool {
+	lines := bytes.Count(stderr, []byte("\n"))
+	if bytes.Contains(stderr, []byte("not used, because it was replaced after the recording or is of another build")) {
+		lines--
+	}
+	return lines == 1
+}
+
 // hostileProblem compares how wprof-symbolize ended with what is allowed for a spool with false contents; "": nothing is wrong.
 func hostileProblem(got *tools.Result) string {
 	if wrong := sane(got, hostilePeak); wrong != "" {
 		return wrong
 	}
-	if got.Status != 1 && got.Status != 4 || bytes.Count(got.Stderr, []byte("\n")) != 1 {
+	if got.Status != 1 && got.Status != 4 || !isOneSentence(got.Stderr) {
 		return fmt.Sprintf("status %d: %s", got.Status, got.Stderr)
 	}
 	if got.Status == 1 {

@@ -161,7 +161,7 @@ func (s *spooled) problem(d *damaged, got *tools.Result) string {
 	if got.Status != want && !(unsure && got.Status == 1) {
 		return fmt.Sprintf("status %d, want %d: %s", got.Status, want, got.Stderr)
 	}
-	if bytes.Count(got.Stderr, []byte("\n")) != 1 {
+	if !isOneSentence(got.Stderr) {
 		return fmt.Sprintf("not one sentence: %s", got.Stderr)
 	}
 	if got.Status == 1 {
