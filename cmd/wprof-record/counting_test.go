@@ -90,7 +90,7 @@ func TestAMillionEventsASecondAreAllThere(t *testing.T) {
 
 func TestRecordedAndLostEventsAddUp(t *testing.T) {
 	tools.NeedPrivilege(t)
-	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "2s")
+	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "4s")
 	happened := int64(0)
 	for _, n := range counts(t, printed, "%d switched %d times") {
 		happened += n
@@ -127,7 +127,7 @@ func TestRecordedAndLostEventsAddUp(t *testing.T) {
 func TestHungThreadIsReportedAtTheEndInSpiteOfALoss(t *testing.T) {
 	tools.NeedPrivilege(t)
 	hung := hang(t)
-	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "1s")
+	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "3s")
 	if c.lost(format.KindSwitch) == 0 {
 		t.Fatal("nothing was lost, although the recorder was held up")
 	}
@@ -181,7 +181,7 @@ func TestLossIsAnExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		want int
 		args []string
-	}{{5, []string{"-d1500ms"}}, {125, []string{"-a", "--", "sleep", "1.5"}}} {
+	}{{5, []string{"-d3s"}}, {125, []string{"-a", "--", "sleep", "3"}}} {
 		args := append([]string{"-o", file, "--fail-on-loss", "--ringbuf-size=16kb"}, c.args...)
 		r := recorder(t, args...).start()
 		r.opened(file + ".part")

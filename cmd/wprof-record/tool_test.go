@@ -94,8 +94,13 @@ func (r *run) wait() int {
 func (r *run) opened(part string) {
 	r.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if s, err := spool.Open(part); err == nil {
-			_ = s.Close()
+		s, err := spool.Open(part)
+		if err != nil {
+			continue
+		}
+		hasRound := s.Closed() > 0
+		_ = s.Close()
+		if hasRound {
 			time.Sleep(200 * time.Millisecond)
 			return
 		}
