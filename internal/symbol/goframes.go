@@ -1,6 +1,10 @@
 package symbol
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
 
 const (
 	maxGoDepths = 64 << 20 // bytes of the tables of depths
@@ -9,7 +13,6 @@ const (
 	goFuncDepths  = 16
 	goFuncID      = 36
 	goFuncID120   = 40
-	goFuncBytes   = 44
 	goFlagTop     = 1 // internal/abi: FuncFlagTopFrame
 	goFlagSPWrite = 2 // FuncFlagSPWrite
 	goFlagAsm     = 4 // FuncFlagAsm
@@ -31,30 +34,18 @@ type GoFrames struct {
 func (f *GoFrames) EachDepth(visit func(address uint64, depth int32) bool) {
 	at, depth, b := f.Start, int32(-1), f.depths
 	for first := true; at < f.End; first = false {
-		change, n := goVarint(b)
-		if n == 0 || change == 0 && !first {
+		change, n := binary.Uvarint(b)
+		if n <= 0 || change == 0 && !first {
 			return
 		}
-		length, m := goVarint(b[n:])
-		depth += int32(change>>1) ^ -int32(change&1)
-		if m == 0 || !visit(at, depth) {
+		length, m := binary.Uvarint(b[n:])
+		depth += int32(uint32(change)>>1) ^ -int32(change&1)
+		if m <= 0 || length > math.MaxUint32 || !visit(at, depth) {
 			return
 		}
-		at += uint64(length) * f.quantum
+		at += length * f.quantum
 		b = b[n+m:]
 	}
-}
-
-// goVarint reads an unsigned LEB128 number of 32 bits, and returns the number of its bytes; 0: it is cut or too long.
-func goVarint(b []byte) (v uint32, n int) {
-	for n < len(b) && n < 5 {
-		v |= uint32(b[n]&0x7f) << (7 * n)
-		n++
-		if b[n-1]&0x80 == 0 {
-			return v, n
-		}
-	}
-	return 0, 0
 }
 
 // EachGoFrames visits the functions of a Go program in the order of their addresses. It returns false if the file is none.
@@ -75,7 +66,7 @@ func (f *File) EachGoFrames(visit func(GoFrames)) (_ bool, err error) {
 	names := &window{r: t.r, size: t.size}
 	bodies := &window{r: t.r, size: t.size}
 	return true, t.eachBody(func(start, end, name uint32, body uint64) {
-		b, ok := bodies.at(body, goFuncBytes)
+		b, ok := bodies.at(body, goFunctionBytes)
 		if !ok {
 			return
 		}
