@@ -11,7 +11,7 @@
  * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read at its
  * distance from the CPU's run queue, which BTF gives. The address of the IRQ stack is always read in this way. Where BTF has
  * no per-CPU variables, a tracepoint counts as in an interrupt if it fires in the idle thread, or on the thread's own stack
- * outside of a system call, as in an interrupt of user mode. Page faults of user mode cannot be told from those.
+ * outside of a system call, as in an interrupt of user mode. Page faults of user mode cannot be distinguished from those.
  *
  * Not detected: soft interrupts on arm64, except in the idle thread; and hard interrupts of a thread in the kernel where the
  * count cannot be read. They count as the thread's.

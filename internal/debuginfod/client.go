@@ -133,7 +133,7 @@ func (c *Client) download(ctx context.Context, path string, buildID []byte, kind
 	return nil, ErrNone
 }
 
-// maxFailures is how many answers of a server may be unusable before it is not asked any more.
+// maxFailures is the number of unusable answers after which a server gets no more requests.
 const maxFailures = 3
 
 // note warns of a server's first failure, and stops using a server that does not answer or fails again.
