@@ -3,7 +3,6 @@ package unwind
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -18,19 +17,7 @@ func TestGoRulesAgreeWithItsFrameInformation(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-ldflags=-compressdwarf=false", "-o", name, "wprof/cmd/wprof-info").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := Build(f, st.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := tableOf(t, name)
 	toOffset := offsets(t, name)
 	compareDepths(t, name, table, toOffset)
 	bases := map[string]Base{"runtime.goexit.abi0": Root, "runtime.mcall": Switch, "runtime.mstart.abi0": Root, "runtime.rt0_go.abi0": Root,
