@@ -344,10 +344,38 @@ func firstDifference(got, want []string) string {
 	return "one has more"
 }
 
+// sketchOfPaths has boxes of many widths for names with paths and for one without.
+func sketchOfPaths() *graph.Graph {
+	s := newSketch(1)
+	names := []string{
+		"std::chrono::duration<long, std::ratio<1, 1000> >::count", "wprof/internal/format.(*Reader).Next", "JS:*handle /srv/app/main.js:3:1",
+		"tcp_rcv_established.isra.0", "<alloc::vec::Vec as core::iter::Iterator>::next (mod.rs:12)", "非常::長い::名前::です",
+	}
+	path := []graph.Step{{Name: "kworker/0:1", Kind: graph.KindRoot}}
+	for i := range 240 {
+		path = append(path, graph.Step{Name: names[i%len(names)], Module: "/bin/app"})
+		s.add(graph.Weight{On: 1e6, Count: 1}, path...)
+	}
+	return s.done()
+}
+
+func TestLabelsKeepTheEndOfAPath(t *testing.T) {
+	var labels []string
+	for _, l := range staticOf(t, svgOf(t, sketchOfPaths(), usualPicture)).Labels {
+		labels = append(labels, l.Text)
+	}
+	for _, want := range []string{"…count", "…Next", "…(*Reader).Next", "JS:*handle …main.js:3:1", "tcp_rcv_est…"} {
+		if !slices.Contains(labels, want) {
+			t.Errorf("no label %q", want)
+		}
+	}
+}
+
 // TestSVGScriptDrawsTheStillPicture: Go and JavaScript draw the same picture.
 func TestSVGScriptDrawsTheStillPicture(t *testing.T) {
 	for name, g := range map[string]*graph.Graph{
 		"few": lesson(), "many": sketchOfThreads(20), "small": manyStacks(6000), "changes": sketchOfChanges(), "nothing": newSketch(1).done(),
+		"paths": sketchOfPaths(),
 	} {
 		for _, icicle := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/icicle=%v", name, icicle), func(t *testing.T) {

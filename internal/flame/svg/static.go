@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"wprof/internal/cli"
+	"wprof/internal/flame/graph"
 	"wprof/internal/flame/web"
 )
 
@@ -48,7 +49,7 @@ func (d *drawing) static(b *bytes.Buffer, top int) {
 			width--
 		}
 		fmt.Fprintf(path, "M%d %dh%dv%dh-%[3]dz", p.left, y, width, barHeight)
-		if label := fitting(d.name(i), width-2*labelPad); label != "" {
+		if label := d.fitted(i, width-2*labelPad); label != "" {
 			fmt.Fprintf(&labels, "<text x=\"%d\" y=\"%d\">%s</text>\n", p.left+labelPad, y+13, xmlText(label))
 		}
 	}
@@ -101,12 +102,35 @@ func (d *drawing) name(i int) string {
 	return web.ShortName(d.symbols.all[d.ids[i]].name)
 }
 
-// fitting cuts a label to a width; "" if too little of it would be left.
-func fitting(label string, width int) string {
+// fitted returns what fits of a frame's name in a width; "" if too little of it would be left. The script does the same: see text.js.
+func (d *drawing) fitted(i, width int) string {
 	room := int(float64(width) / letterWidth)
 	if room < leastLabel {
 		return ""
 	}
+	name := d.name(i)
+	if letters(name) <= room {
+		return name
+	}
+	if d.isFunction(i) {
+		for _, shorter := range web.Shorter(name) {
+			if letters(shorter) <= room {
+				return shorter
+			}
+			name = shorter
+		}
+		name = strings.ReplaceAll(name, "…", "")
+	}
+	return cutTo(name, room)
+}
+
+func (d *drawing) isFunction(i int) bool {
+	kind := d.g.Nodes[d.frames[i].node].Kind
+	return d.frames[i].together == 0 && (kind == graph.KindUser || kind == graph.KindKernel)
+}
+
+// cutTo cuts a label at its end to a number of letters.
+func cutTo(label string, room int) string {
 	cut, used := 0, 0 // cut is where an ellipsis may stand
 	for i, r := range label {
 		used += lettersOf(r)
@@ -118,6 +142,14 @@ func fitting(label string, width int) string {
 		}
 	}
 	return label
+}
+
+func letters(label string) int {
+	n := 0
+	for _, r := range label {
+		n += lettersOf(r)
+	}
+	return n
 }
 
 // lettersOf returns the width of a character in letters: those of East Asia have two.

@@ -3,6 +3,8 @@
 const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5};
 const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them'];
 
+const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel;
+
 const SHARES = 9; // colours from only off-CPU time, 0, to only on-CPU time
 const SHADES = 3; // to distinguish neighbours
 

@@ -9,8 +9,10 @@ var (
 	searchScript string
 	//go:embed frame.js
 	frameScript string
+	//go:embed path.js
+	pathScript string
 )
 
 // Script returns the part that the scripts of the SVG and of the page share: numbers, in the format of graph.Caption; search;
-// and the colours and times of frames.
-func Script() string { return numbersScript + searchScript + frameScript }
+// the colours and times of frames; and how their names are shortened.
+func Script() string { return numbersScript + searchScript + frameScript + pathScript }

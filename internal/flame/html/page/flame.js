@@ -137,7 +137,7 @@ class Flame {
     context.fillStyle = fill;
     context.fillRect(box.x, y, box.width > 2 ? box.width - 1 : box.width, ROW - 1);
     if (box.width < 24) return;
-    const text = this.labels.fit(this.text(box), box.width - 9);
+    const text = this.labels.fit(this.text(box), box.count <= 1 && isFunction(this.profile.nameKind[this.graph.name[box.node]]), box.width - 9);
     if (!text) return;
     context.fillStyle = ink;
     context.fillText(text, box.x + 4, y + ROW / 2);

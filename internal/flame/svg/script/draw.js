@@ -24,7 +24,7 @@ function draw(svg, t, state) {
       const fill = hit ? 'hit' : past ? 'past' : classOf(t, frame);
       const width = right - left > 2 ? right - left - 1 : right - left;
       paths.set(fill, `${paths.get(fill) ?? ''}M${left} ${y}h${width}v${t.look.bar}h-${width}z`);
-      const label = fitting(nameOf(t, frame), Math.floor((width - 8) / t.look.letter));
+      const label = fitting(nameOf(t, frame), isFunction(t.kind[frame]), Math.floor((width - 8) / t.look.letter));
       if (label) labels.append(element(SVG, 'text', {x: left + 4, y: y + 13, ...(hit ? {class: 'on-hit'} : past ? {class: 'on-past'} : {})}, label));
     }
   });

@@ -1,0 +1,46 @@
+// Names that are shortened as in path.go.
+
+// shorter lists shorter forms of a function's name: without the first parts of its path, and then without more of them.
+function shorter(name) {
+  const forms = [];
+  for (let before = '', rest = name; rest;) {
+    const word = rest.slice(0, wordEnd(rest));
+    rest = rest.slice(word.length);
+    let last = word;
+    for (const at of partStarts(word)) {
+      last = `…${word.slice(at)}`;
+      forms.push(before + last + rest);
+    }
+    before += last;
+  }
+  return forms;
+}
+
+function wordEnd(text) {
+  for (let i = 0, depth = 0; i < text.length; i++) {
+    depth = nesting(depth, text[i]);
+    if (depth === 0 && text[i] === ' ') return i + 1;
+  }
+  return text.length;
+}
+
+function partStarts(word) {
+  const starts = [], dots = !/^[^:]+:\d/.test(word);
+  for (let i = 0, depth = 0; i < word.length - 1; i++) {
+    depth = nesting(depth, word[i]);
+    if (depth > 0 || ' :/.'.includes(word[i + 1])) continue;
+    if (word[i] === '/' || word.slice(Math.max(0, i - 1), i + 1) === '::' || word[i] === '.' && dots && !CLONE.test(word.slice(i + 1))) starts.push(i + 1);
+  }
+  return starts;
+}
+
+const CLONE = /^(\d|(cold|part|isra|constprop|lto_priv|localalias|llvm)\s*(\.|$))/;
+
+const nesting = (depth, letter) => '<([{'.includes(letter) ? depth + 1 : '>)]}'.includes(letter) ? Math.max(0, depth - 1) : depth;
+
+// fitted returns the first form of a name that fits, else what cut leaves of the shortest one. Only functions have paths.
+function fitted(name, isFunction, fits, cut) {
+  if (fits(name)) return name;
+  const forms = isFunction ? shorter(name) : [];
+  return forms.find(fits) ?? cut((forms.at(-1) ?? name).replaceAll('…', ''));
+}
