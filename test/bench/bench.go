@@ -29,8 +29,11 @@ func (b *bench) add(r Row) {
 	fmt.Fprintf(os.Stderr, "%-72s %9s %s  [%s, %s]  hold %s %s\n", r.Name, number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held())
 }
 
+// workload is a program that measures itself.
+type workload interface{ seconds() (float64, error) }
+
 // traced runs the workload while a tracer runs, and returns the workload's seconds and the tracer's cost.
-func traced(out io.Writer, work pipeLoop, name string, args ...string) (float64, usage, error) {
+func traced(out io.Writer, work workload, name string, args ...string) (float64, usage, error) {
 	tracer, err := start(out, name, args...)
 	if err != nil {
 		return 0, usage{}, err

@@ -49,7 +49,7 @@ func allParts() []part {
 	return []part{
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers}, {"creation", (*bench).creation},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
-		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
+		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"unwind", (*bench).unwind}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
 		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"typed", (*bench).typed},
 		{"wallclock", (*bench).wallclock}, {"tests", (*bench).tests},
 	}

@@ -87,9 +87,13 @@ const whereTimeGoes = "58 to 65 ns of a run are the call and the kernel's own me
 
 // programRuns adds what each program takes for a run in one recording, ns.
 func (b *bench) programRuns(runs map[string][]float64, flags ...string) error {
+	return b.programRunsOf(runs, pipeLoop{cpu: 1, loops: pipeLoops}, flags...)
+}
+
+func (b *bench) programRunsOf(runs map[string][]float64, work workload, flags ...string) error {
 	file := filepath.Join(b.tmp, "programs.wprof")
 	args := append([]string{"-v", "--stats", "-d60s", "-o", file}, flags...)
-	if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), args...); err != nil {
+	if _, _, err := traced(nil, work, b.tool("wprof-record"), args...); err != nil {
 		return err
 	}
 	c, err := readCapture(file)

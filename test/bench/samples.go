@@ -92,8 +92,10 @@ func (b *bench) mixedFor(length time.Duration, flags ...string) (string, error) 
 	return file, errors.Join(err, stopErr)
 }
 
-func compile(program, source string) error {
-	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, source).CombinedOutput(); err != nil {
+// compile compiles a program with frame pointers, or with other flags at the end.
+func compile(program, source string, flags ...string) error {
+	args := append([]string{"-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, source}, flags...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w: %s", source, err, out)
 	}
 	return nil
