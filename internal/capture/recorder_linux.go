@@ -235,7 +235,7 @@ func (r *recorder) record() error {
 	if r.code != nil {
 		r.copier = startCopier(r.code.watcher.Files(), r.writer)
 	}
-	r.writer.Buffer(raiseNice)
+	r.writer.Buffer(func() { raiseNice(highestNice) })
 	err = r.rounds()
 	r.copier.stop()
 	if err == nil {

@@ -2,15 +2,15 @@ package capture
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,30 +33,37 @@ const (
 	preloadLimit   = 50 * time.Millisecond
 	// preloadBytes is how much kernel memory these tables may take.
 	preloadBytes = 64 << 20
+	// indexInterval is how often the index of the cache is written while tables are being made.
+	indexInterval = 100 * time.Millisecond
 	// blockedPasses is how often the stacks of blocked threads are walked for the tables that they need. The first table that is
 	// missing hides the others.
 	blockedPasses = 5
 )
 
-// unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. Files are read by a
-// goroutine that nothing waits for: one may be on a file system that does not respond.
+// unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. One goroutine opens the files
+// that they miss, at once because a process may end soon, and two make the tables, of which one leaves the large files to the other. Nothing
+// waits for these: a file may be on a file system that does not respond.
 type unwinder struct {
 	tracer   *bpf.Tracer
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
-	known    map[bpf.UnwindFile]bool
+	queue    *unwindQueue
 	bootID   string
-	stored   []unwind.Stored // whose tables are in the cache, those made last first
-	changed  bool            // since the index of the cache was written
-	blocked  int             // passes over blocked threads that may follow
-	isReady  chan struct{}   // closed when the tables of the requested processes are made, and those that were kept are loaded
-	limit    time.Time       // of waiting for that
+	indexed  time.Time     // when the index of the cache was written
+	blocked  int           // passes over blocked threads that may follow
+	isReady  chan struct{} // closed when the tables of the requested processes are made, and those that were kept are loaded
+	limit    time.Time     // of waiting for that
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
 	problems atomic.Int64 // files that could not be read
 	removed  atomic.Int64 // tables that made room for others
 	noRoom   atomic.Int64 // files for whose tables there was no room
+
+	mu      sync.Mutex
+	known   map[bpf.UnwindFile]bool // that have a table or wait for it
+	stored  []unwind.Stored         // whose tables are in the cache, those made last first
+	changed bool                    // since the index was written
 
 	counts bpf.UnwindCounts // when the window closed
 	bytes  int              // of kernel memory
@@ -69,7 +76,7 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	if tables == nil {
 		return nil
 	}
-	u := &unwinder{tracer: tracer, tables: tables, known: map[bpf.UnwindFile]bool{}, isReady: make(chan struct{})}
+	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, isReady: make(chan struct{})}
 	if cfg.Stacks.OffCPU {
 		u.blocked = blockedPasses
 	}
@@ -81,6 +88,8 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 		u.limit = time.Now().Add(requestedLimit)
 	}
 	go u.run(cfg.Command, cfg.Kernel.Filter.PIDs)
+	go u.make(false)
+	go u.make(true)
 	return u
 }
 
@@ -99,6 +108,7 @@ func (u *unwinder) await() {
 func (u *unwinder) abandon() {
 	if u != nil {
 		u.stopped.Store(true)
+		u.queue.close()
 	}
 }
 
@@ -112,36 +122,46 @@ func (u *unwinder) stop() {
 	u.bytes = u.tables.Bytes()
 }
 
+// run opens files until the window closes. On a busy machine a process that runs for 50 ms would have ended before an ordinary thread runs.
 func (u *unwinder) run(command []string, pids []int32) {
+	runtime.LockOSThread() // never unlocked, so that the thread ends with its priority
+	raiseNice(highestNice)
 	u.addVDSO()
 	u.loadIndex()
-	if len(command) > 0 {
-		if path, err := lookUp(command[0]); err == nil {
-			u.add(path, nil)
-		}
-		pids = append(slices.Clip(pids), int32(os.Getppid())) // mostly a shell, which uses the same C library
-	}
-	for _, pid := range pids {
-		for _, m := range executableMappings(pid) {
-			u.add(mapFile(m), nil)
-		}
-	}
+	u.addRequested(command, pids)
 	u.preload()
-	close(u.isReady)
+	go func() {
+		u.queue.await()
+		close(u.isReady)
+	}()
+	u.await()
 	for every := missedPollBusy; !u.stopped.Load(); time.Sleep(every) {
 		missed, err := u.missed()
 		if err != nil {
 			return
 		}
-		byUse := func(a, b bpf.UnwindFile) int { return cmp.Compare(missed[b].Count, missed[a].Count) }
-		for _, file := range slices.SortedFunc(maps.Keys(missed), byUse) {
-			u.add(mapFile(missed[file]), &file)
+		for id, m := range missed {
+			u.add(mapFile(m), &id, m.Count)
 		}
 		every = min(2*every, missedPollIdle)
 		if len(missed) > 0 {
 			every = missedPollBusy
-		} else {
-			u.keepIndex()
+		}
+		u.keepIndex()
+	}
+}
+
+// addRequested adds the files of a command and of processes.
+func (u *unwinder) addRequested(command []string, pids []int32) {
+	if len(command) > 0 {
+		if path, err := lookUp(command[0]); err == nil {
+			u.add(path, nil, 0)
+		}
+		pids = append(slices.Clip(pids), int32(os.Getppid())) // mostly a shell, which uses the same C library
+	}
+	for _, pid := range pids {
+		for _, m := range executableMappings(pid) {
+			u.add(mapFile(m), nil, 0)
 		}
 	}
 }
@@ -177,18 +197,49 @@ func (u *unwinder) preload() {
 		if u.stopped.Load() || u.tables.Bytes() > preloadBytes {
 			return
 		}
-		if table := u.cache.Load(s.Name); table != nil && !u.known[file] {
-			u.known[file] = true
+		if table := u.cache.Load(s.Name); table != nil && u.isNew(file) {
 			u.put(file, table, nil, false)
 		}
 	}
 }
 
-// keepIndex writes which files' tables are in the cache, when no more are being made.
+// isNew reports whether a file has no table and does not wait for one, and takes it as known from now on.
+func (u *unwinder) isNew(file bpf.UnwindFile) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known := u.known[file]
+	u.known[file] = true
+	return !known
+}
+
+// forget lets files be added again.
+func (u *unwinder) forget(files ...bpf.UnwindFile) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, file := range files {
+		delete(u.known, file)
+	}
+}
+
+// keepIndex writes which files' tables are in the cache.
 func (u *unwinder) keepIndex() {
-	if u.changed {
-		u.changed = false
-		_ = u.cache.KeepFiles(u.bootID, u.stored) // without it the next recording makes them again
+	u.mu.Lock()
+	stored, changed := slices.Clone(u.stored), u.changed && time.Since(u.indexed) >= indexInterval
+	u.changed = u.changed && !changed
+	u.mu.Unlock()
+	if changed {
+		_ = u.cache.KeepFiles(u.bootID, stored) // without it the next recording makes them again
+		u.indexed = time.Now()
+	}
+}
+
+// keepStored adds a file to the index.
+func (u *unwinder) keepStored(s unwind.Stored) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s.Name != "" && !slices.Contains(u.stored, s) {
+		u.stored = slices.Insert(u.stored, 0, s)
+		u.changed = true
 	}
 }
 
@@ -206,33 +257,61 @@ func mapFile(m bpf.MissedMapping) string {
 	return fmt.Sprintf("/proc/%d/map_files/%x-%x", m.PID, m.Start, m.End)
 }
 
-// add makes the table of a file. file is how the kernel programs identify it; nil: as stat(2) does.
-func (u *unwinder) add(path string, file *bpf.UnwindFile) {
-	if u.stopped.Load() || file != nil && u.known[*file] {
+// add queues a file for its table, which a number of stacks needed. id is how the kernel programs identify it; nil: as stat(2) does.
+func (u *unwinder) add(path string, id *bpf.UnwindFile, stacks uint32) {
+	if id != nil && u.isWanted(*id, stacks) {
 		return
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return // the process has ended; another one that maps the file will miss the table, too
 	}
-	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = f.Close()
 		return
 	}
-	if file == nil {
-		file = &bpf.UnwindFile{Inode: st.Ino, Changed: uint64(st.Ctim.Nano()), Device: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev)}
+	if id == nil {
+		id = &bpf.UnwindFile{Inode: st.Ino, Changed: uint64(st.Ctim.Nano()), Device: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev)}
 	}
-	if u.known[*file] {
-		return
+	if !u.isNew(*id) {
+		_ = f.Close()
+	} else if !u.queue.add(&wantedFile{*id, f, st.Size, uint64(stacks)}) {
+		u.forget(*id)
 	}
-	u.known[*file] = true
-	table, name, err := u.cache.Build(f, st.Size)
-	if stored := (unwind.Stored{Device: file.Device, Inode: file.Inode, Changed: file.Changed, Name: name}); name != "" && !slices.Contains(u.stored, stored) {
-		u.stored = slices.Insert(u.stored, 0, stored)
-		u.changed = true
+}
+
+// isWanted reports whether a file is known, and counts stacks that needed its table.
+func (u *unwinder) isWanted(id bpf.UnwindFile, stacks uint32) bool {
+	u.mu.Lock()
+	known := u.known[id]
+	u.mu.Unlock()
+	if known {
+		u.queue.count(id, uint64(stacks))
 	}
-	u.put(*file, table, err, true)
+	return known
+}
+
+// make makes the tables of large or of small files until the window closes. Small ones take milliseconds, so that they may go before
+// all ordinary threads. Large ones take 0.03 to 0.2 s of a CPU, and several seconds on a busy machine without a higher priority.
+func (u *unwinder) make(large bool) {
+	runtime.LockOSThread()
+	if large {
+		raiseNice(shareNice)
+	} else {
+		raiseNice(highestNice)
+	}
+	for w := u.queue.take(large); w != nil; w = u.queue.take(large) {
+		u.build(w)
+		u.queue.done()
+	}
+}
+
+func (u *unwinder) build(w *wantedFile) {
+	defer w.file.Close()
+	table, name, err := u.cache.Build(w.file, w.size)
+	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Name: name})
+	u.put(w.id, table, err, true)
 }
 
 // put stores a table for the programs; err is why there is none. isNeeded: stacks need it now.
@@ -241,9 +320,7 @@ func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error, isNe
 		return
 	}
 	removed, added := u.tables.Add(file, table, isNeeded)
-	for _, file := range removed {
-		delete(u.known, file)
-	}
+	u.forget(removed...)
 	u.removed.Add(int64(len(removed)))
 	switch {
 	case added != nil:
