@@ -29,7 +29,7 @@ int sample(void *ctx)
 		if (!s)
 			return 0;
 		if (sample_user)
-			user = user_stack(ctx, s, task);
+			user = user_stack(ctx, s, task, false);
 		if (sample_kernel)
 			kernel = kernel_stack(ctx, s, task, 0);
 		put_scratch(s);

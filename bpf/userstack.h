@@ -45,17 +45,6 @@ static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, s
 	return refer_to_stack(s, user_seed(task), task->tgid, task->pid, flags);
 }
 
-/* The user's part of the stack of the running thread. */
-static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task)
-{
-	if (!has_user_stack(task))
-		return (struct stack_ref){};
-	if (unwind_tables && walk_by_tables(s))
-		return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
-	s->count = walk_user_stack(ctx, s);
-	return refer_to_user_stack(s, task, 0);
-}
-
 #if defined(__TARGET_ARCH_x86)
 
 #define SHALLOW_FRAMES 32
@@ -113,14 +102,14 @@ static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
 
 #endif
 
-/* The same as user_stack(), at half its cost if the stack is shallow. */
-static __always_inline struct stack_ref returned_user_stack(void *ctx, struct scratch *s, struct task_struct *task)
+/* The user's part of the stack of the running thread. may_be_shallow: without tables, half the cost if it is. */
+static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task, bool may_be_shallow)
 {
 	if (!has_user_stack(task))
 		return (struct stack_ref){};
-	if (unwind_tables)
-		return user_stack(ctx, s, task);
-	s->count = walk_shallow(s);
+	if (unwind_tables && walk_by_tables(s))
+		return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
+	s->count = may_be_shallow ? walk_shallow(s) : 0;
 	if (!frames(s))
 		s->count = walk_user_stack(ctx, s);
 	else if (stacks_checked)
@@ -137,7 +126,7 @@ static __always_inline bool take_stacks(void *ctx, struct task_struct *task, boo
 	if (!s)
 		return false;
 	if (user)
-		to->user = user_stack(ctx, s, task).id;
+		to->user = user_stack(ctx, s, task, false).id;
 	if (kernel)
 		to->kernel = kernel_stack(ctx, s, task, REC_TRACER).id;
 	put_scratch(s);
