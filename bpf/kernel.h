@@ -124,11 +124,21 @@ typedef struct {
 	void *vdso; /* where its image is mapped */
 } mm_context_t;
 
+/* The page to which uretprobes let functions return: kernel/events/uprobes.c. */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt; /* of struct vm_area_struct, by address; since 6.1 */
 	unsigned long arg_start;
 	unsigned long arg_end;
 	mm_context_t context;
+	struct uprobes_state uprobes_state;
 };
 
 /* include/linux/mm.h */
@@ -151,7 +161,16 @@ struct thread_struct {
 };
 #endif
 
-struct uprobe_task;
+/* A call whose return a uretprobe waits for. */
+struct return_instance {
+	unsigned long stack;	      /* where its return address was */
+	unsigned long orig_ret_vaddr; /* the address */
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost one */
+};
 
 struct task_struct {
 	struct thread_info thread_info;

@@ -157,17 +157,53 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 	return END_DEPTH;
 }
 
-/* Goes on to the caller. Returns enum stack_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
-__noinline __u32 step_to_caller(struct unwind_walk *w)
+#define TRAMPOLINE_BYTES 128 /* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES */
+#define MAX_PROBED 64	     /* include/linux/uprobes.h: MAX_URETPROBE_DEPTH */
+
+/* The address to which the walk returns, where a uretprobe has replaced it. Calls that have ended by longjmp() may still be listed. */
+__noinline __u64 probed_return(struct unwind_walk *w)
 {
-	struct unwind_rule rule = {}, next = {};
-	const struct unwind_mapping *m;
-	__u64 offset;
+	struct return_instance *call;
 
 	if (!w)
-		return END_NO_FRAME;
-	m = mapping_of(w);
-	offset = w->pc - w->is_return + m->to_offset;
+		return 0;
+	call = w->probed;
+	for (int i = 0; i < MAX_PROBED && call; i++) {
+		struct return_instance *next = BPF_CORE_READ(call, next);
+
+		if (BPF_CORE_READ(call, stack) == w->sp - sizeof(__u64)) {
+			w->probed = next;
+			return BPF_CORE_READ(call, orig_ret_vaddr);
+		}
+		call = next;
+	}
+	return w->pc;
+}
+
+static __always_inline void start_probed(struct unwind_walk *w, struct task_struct *task)
+{
+	struct return_instance *innermost;
+
+	if (!bpf_core_field_exists(task->utask))
+		return;
+	innermost = BPF_CORE_READ(task, utask, return_instances);
+	if (!innermost)
+		return;
+	w->probed = innermost;
+	w->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	/* The innermost call has ended, and its probe runs. */
+	if (w->pc - w->trampoline < TRAMPOLINE_BYTES) {
+		w->sp = BPF_CORE_READ(innermost, stack) + sizeof(__u64);
+		w->pc = probed_return(w);
+	}
+}
+
+static __always_inline __u32 unwind_frame(struct unwind_walk *w)
+{
+	struct unwind_rule rule = {}, next = {};
+	const struct unwind_mapping *m = mapping_of(w);
+	__u64 offset = w->pc - w->is_return + m->to_offset;
+
 	if (find_rule(&m->table, offset, &rule) && rule.base != BASE_UNKNOWN && rule.base != BASE_SWITCH) {
 		w->by_rule++;
 		return step_by_rule(w, &rule);
@@ -179,6 +215,19 @@ __noinline __u32 step_to_caller(struct unwind_walk *w)
 		w->sp = 0;
 	w->by_pointer++;
 	return step_by_pointer(w);
+}
+
+/* Goes on to the caller. Returns enum stack_end, END_DEPTH if there is one. A step that needs another thread's memory changes nothing. */
+__noinline __u32 step_to_caller(struct unwind_walk *w)
+{
+	__u32 ended;
+
+	if (!w)
+		return END_NO_FRAME;
+	ended = unwind_frame(w);
+	if (w->probed && w->pc == w->trampoline)
+		w->pc = probed_return(w);
+	return ended;
 }
 
 static __always_inline void count_walk(const struct unwind_walk *w)
@@ -234,6 +283,7 @@ static __always_inline void start_walk(struct unwind_walk *w, struct task_struct
 	w->pc = REGS_PC(regs);
 	w->sp = regs->sp;
 	w->fp = REGS_FP(regs);
+	start_probed(w, task);
 }
 
 /* Returns the number of frames; 0: the kernel has to walk this stack. */
@@ -245,8 +295,6 @@ static __always_inline __u32 walk_by_tables(struct scratch *s)
 	struct unwind_walk *w = &s->walk;
 
 	if (!BPF_CORE_READ(task, mm) || !REGS_64BIT(regs))
-		return 0;
-	if (bpf_core_field_exists(task->utask) && task->utask)
 		return 0;
 	start_walk(w, task, regs);
 	start_mappings(w, version_of_mappings(w, task));

@@ -43,6 +43,8 @@ struct unwind_walk {
 	__u8 is_other;	    /* not the running thread's stack */
 	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */
 	__u64 cached_at;    /* address of what is in cached; 0: nothing */
+	__u64 trampoline;   /* where uretprobes let functions return to */
+	struct return_instance *probed; /* the innermost call that is not in the walk yet, with a uretprobe; NULL: none */
 	/* From here on it stays for later walks. */
 	__u64 walks;
 	__u64 cached[CACHED_WORDS]; /* a part of the stack */

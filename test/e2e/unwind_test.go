@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 
 	"wprof/test/tools"
 )
@@ -82,9 +88,61 @@ func checkEnds(t *testing.T, file string) {
 	}
 }
 
+// A uretprobe replaces the return addresses of its function on the stack, which recursion has many times, and which may have several of
+// them. Whatever probes a program has, its stacks are the same.
+func TestStacksUnderUretprobes(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const first, second = 100, 300
+	file := filepath.Join(t.TempDir(), "probed.wprof")
+	chains, library := tools.Path("chains"), tools.Path("chains-library.so")
+	for _, function := range []string{"deep", "variable", "variable", "sleeps", "handler", "called_back", "in_thread"} {
+		probeReturns(t, chains, function)
+	}
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+		fmt.Sprintf("%s %d %s; sleep 0.3; %[1]s %[4]d %[3]s", chains, first, library, second))
+	for pid, stacks := range sleepsOf(t, file) {
+		if total(stacks) >= 2*second {
+			checkChains(t, pid, stacks, second)
+			checkBlocked(t)
+			return
+		}
+	}
+	t.Fatalf("no process of chains slept %d times", 2*second)
+}
+
+// probeReturns lets a program run when a function of an executable returns.
+func probeReturns(t *testing.T, path, function string) {
+	t.Helper()
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.Kprobe, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	executable, err := link.OpenExecutable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe, err := executable.Uretprobe(function, program, nil)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("this kernel has no uprobes")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = probe.Close() })
+}
+
 // A thread that is blocked throughout the window has a whole stack too, although its tables were not needed before.
 func TestBlockedStackWithoutFramePointers(t *testing.T) {
 	tools.NeedPrivilege(t)
+	checkBlocked(t)
+}
+
+// checkBlocked records a thread that is blocked throughout the window.
+func checkBlocked(t *testing.T) {
+	t.Helper()
 	sleeper := tools.StartWorkload(t, exec.Command(tools.Path("chains"), "0", tools.Path("chains-library.so")))
 	sleeper.WaitAsleep()
 	file := filepath.Join(t.TempDir(), "blocked.wprof")
