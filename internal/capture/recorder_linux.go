@@ -169,9 +169,10 @@ func (r *recorder) beginSide() error {
 		commands, r.unread = sideband.CommandLines()
 		return r.writer.Sideband(commands)
 	}
-	if err := r.code.watch(r.tracer, filesNeeded(r.cfg)); err != nil {
+	if err := r.code.watch(r.tracer, filesNeeded(r.cfg)+maxWanted); err != nil {
 		return err
 	}
+	r.unwind.useFiles(r.code.watcher.Files())
 	r.drain.side = r.code.watcher.Drain
 	return r.code.begin(r.writer, r.tracer)
 }

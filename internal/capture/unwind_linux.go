@@ -18,6 +18,7 @@ import (
 
 	"wprof/bpf"
 	"wprof/internal/proc"
+	"wprof/internal/sideband"
 	"wprof/internal/symbol"
 	"wprof/internal/unwind"
 )
@@ -48,6 +49,7 @@ type unwinder struct {
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	queue    *unwindQueue
+	held     atomic.Pointer[sideband.Files] // files of processes that may have ended
 	bootID   string
 	indexed  time.Time     // when the index of the cache was written
 	blocked  int           // passes over blocked threads that may follow
@@ -91,6 +93,13 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	go u.make(false)
 	go u.make(true)
 	return u
+}
+
+// useFiles lets files be opened after their processes have ended.
+func (u *unwinder) useFiles(files *sideband.Files) {
+	if u != nil {
+		u.held.Store(files)
+	}
 }
 
 // await waits for the tables that the window should open with, but not for long.
@@ -262,8 +271,8 @@ func (u *unwinder) add(path string, id *bpf.UnwindFile, stacks uint32) {
 	if id != nil && u.isWanted(*id, stacks) {
 		return
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	f := u.open(path, id)
+	if f == nil {
 		return // the process has ended; another one that maps the file will miss the table, too
 	}
 	var st unix.Stat_t
@@ -272,13 +281,26 @@ func (u *unwinder) add(path string, id *bpf.UnwindFile, stacks uint32) {
 		return
 	}
 	if id == nil {
-		id = &bpf.UnwindFile{Inode: st.Ino, Changed: uint64(st.Ctim.Nano()), Device: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev)}
+		inode := sideband.InodeOf(&st)
+		id = &bpf.UnwindFile{Inode: inode.Number, Changed: inode.Changed, Device: inode.Device}
 	}
 	if !u.isNew(*id) {
 		_ = f.Close()
 	} else if !u.queue.add(&wantedFile{*id, f, st.Size, uint64(stacks)}) {
 		u.forget(*id)
 	}
+}
+
+// open opens a file by its path or, if its process has ended, as the side-band has done.
+func (u *unwinder) open(path string, id *bpf.UnwindFile) *os.File {
+	if f, err := os.Open(path); err == nil {
+		return f
+	}
+	files := u.held.Load()
+	if files == nil || id == nil {
+		return nil
+	}
+	return files.Dup(sideband.Inode{Number: id.Inode, Changed: id.Changed, Device: id.Device})
 }
 
 // isWanted reports whether a file is known, and counts stacks that needed its table.

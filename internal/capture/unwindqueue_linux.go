@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxWanted bounds the files that are open while they wait for their tables. The kernel programs report others again.
-	maxWanted = 256
+	maxWanted = 32
 	// largeFile is the size from which a file's table may take so long that tables of smaller ones must not wait for it: 5 to 20 ms.
 	largeFile = 8 << 20
 )

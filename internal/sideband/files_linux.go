@@ -24,6 +24,7 @@ type Files struct {
 	byFile  map[fileKey]*file // of mappings without a build-id
 	build   map[string]*file  // the first file of a build-id
 	byPath  map[buildKey]*file
+	byInode map[Inode]*file
 	open    int       // files that are held
 	claimed int       // files that are about to be held
 	fresh   []*Held   // that [Files.Fresh] has not returned yet
@@ -70,11 +71,22 @@ const maxTries = 4
 // buildKey distinguishes the files of one build-id, of which only some may have symbols.
 type buildKey struct{ build, path string }
 
+// Inode identifies a file with its contents, until the machine is restarted.
+type Inode struct {
+	Number, Changed uint64 // Changed: ctime, ns
+	Device          uint32 // the kernel's dev_t
+}
+
+// InodeOf returns the identity of a file by its state.
+func InodeOf(stat *unix.Stat_t) Inode {
+	return Inode{stat.Ino, uint64(stat.Ctim.Nano()), unix.Major(stat.Dev)<<20 | unix.Minor(stat.Dev)}
+}
+
 // maxKnown bounds the files, held or not.
 const maxKnown = 1 << 17
 
 func newFiles(limit int) *Files {
-	return &Files{limit: limit, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: newMapStore()}
+	return &Files{limit: limit, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), byInode: make(map[Inode]*file), maps: newMapStore()}
 }
 
 // claim reports whether the caller is to open the file of a mapping: it is new, could not be opened yet, or may have been
@@ -332,6 +344,17 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 		return nil, was
 	}
 	return found.source, found.stat
+}
+
+// Dup returns another descriptor of a file that is held open; nil: it is not.
+func (fs *Files) Dup(which Inode) *os.File {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.byInode[which]
+	if f == nil || !f.held || fs.closed {
+		return nil
+	}
+	return f.source.dup()
 }
 
 // Hung reports whether the file of a module could not be opened, because its file system does not respond.

@@ -62,6 +62,19 @@ func isUnchanged(f *os.File, was *unix.Stat_t) bool {
 		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
 }
 
+func (s *Source) dup() *os.File {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.copy != nil {
+		return nil
+	}
+	fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), s.file.Name())
+}
+
 // replace replaces the file by a copy.
 func (s *Source) replace(copy Copy) {
 	s.mu.Lock()
@@ -90,6 +103,7 @@ func (fs *Files) hold(h *Held, at int64) bool {
 		return false
 	}
 	f.source, f.held, f.stat, f.checked = &Source{file: h.File}, true, h.stat, at
+	fs.byInode[InodeOf(&h.stat)] = f
 	fs.stats.Opened++
 	fs.open++
 	fs.fresh = append(fs.fresh, h)

@@ -684,6 +684,47 @@ func TestFilesThatMayHaveBeenChangedAreNotHeld(t *testing.T) {
 	}
 }
 
+// A file that is held can be read through another descriptor, until it has been changed or closed.
+func TestHeldFilesAreDuplicated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := newFiles(1)
+	r := Record{Kind: KindMap, Time: proc.Monotonic(), PID: 1, Device: 1, Inode: 2, Path: []byte(path)}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		t.Fatal(err)
+	}
+	inode := InodeOf(&stat)
+	if files.Dup(inode) != nil {
+		t.Error("a file that is not held was duplicated")
+	}
+	files.claim(&r)
+	files.opened(&r, f, nil)
+	other := files.Dup(inode)
+	if other == nil {
+		t.Fatal("a file that is held was not duplicated")
+	}
+	defer other.Close()
+	inode.Changed++
+	if files.Dup(inode) != nil {
+		t.Error("a file that was changed since was duplicated")
+	}
+	inode.Changed--
+	files.Close()
+	if files.Dup(inode) != nil {
+		t.Error("a file was duplicated after all were closed")
+	}
+	if text, err := io.ReadAll(other); string(text) != "text" {
+		t.Errorf("read %q, %v", text, err)
+	}
+}
+
 // generationIn is the generation in a KindKept record; 0 without one.
 func generationIn(record []byte) uint64 {
 	var r Record
