@@ -7,10 +7,10 @@
 #define WPROF_BLOCKED_H
 
 /* Shared by all runs of the iterator: user space reads one at a time. */
-#define BLOCKED_WORDS 512
+#define BLOCKED_WORDS 1024
 static __u64 blocked_buf[BLOCKED_WORDS];
 
-_Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1) <= BLOCKED_WORDS, "both parts fit");
+_Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + STACK_FRAMES + TABLE_FRAMES + 2 <= BLOCKED_WORDS, "both parts fit");
 
 volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
 
@@ -80,7 +80,7 @@ static long walk_frame(__u32 index, struct blocked_walk *b)
 
 #if defined(__TARGET_ARCH_x86)
 
-#define BLOCKED_STEPS (3 * STACK_FRAMES) /* few frames need more than one read */
+#define BLOCKED_STEPS (3 * TABLE_FRAMES) /* few frames need more than one read */
 
 /* Shared as blocked_buf is. */
 static struct unwind_walk blocked_state;
@@ -132,7 +132,7 @@ static long step_blocked(__u32 i, struct blocked_walk *b)
 		return 1;
 	if (b->stepped) {
 		w->ended = END_DEPTH;
-		if (b->count >= STACK_FRAMES)
+		if (b->count >= TABLE_FRAMES)
 			return 1;
 		add_frame(b, w->pc);
 		b->stepped = false;
@@ -243,7 +243,7 @@ int blocked(struct bpf_iter__task *ctx)
 			rec->hdr.flags |= REC_SINCE;
 		}
 	}
-	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, 2 * (STACK_FRAMES + 1)) * sizeof(__u64));
+	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, BLOCKED_WORDS) * sizeof(__u64));
 	return 0;
 }
 

@@ -15,7 +15,8 @@
 #define FILENAME_LONG 4096
 #define ARGS_SHORT 256
 #define ARGS_LONG 4096
-#define STACK_FRAMES 127 /* kernel.perf_event_max_stack is this by default */
+#define STACK_FRAMES 127 /* that the kernel walks: kernel.perf_event_max_stack is this by default */
+#define TABLE_FRAMES 511 /* of user stacks that are walked by tables */
 
 /* The kinds of records; those of events have the numbers of format.Kind. */
 enum rec_kind {

@@ -2,8 +2,12 @@
 
 package bpf
 
-// stackFrames is the maximum number of frames of a stack, STACK_FRAMES in records.h.
-const stackFrames = 127
+const (
+	// stackFrames is the maximum number of frames of a stack that the kernel walks, STACK_FRAMES in records.h.
+	stackFrames = 127
+	// tableFrames is that of a user stack that is walked by tables, TABLE_FRAMES.
+	tableFrames = 511
+)
 
 // stackDepth returns the kernel's maximum number of frames: a stack of that many is assumed to be deeper.
 func stackDepth() uint32 {

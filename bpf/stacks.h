@@ -41,7 +41,7 @@ struct scratch {
 	__u16 count;
 	__u8 ended;
 	__u8 pad;
-	__u64 addrs[STACK_FRAMES + 1]; /* hashed in pairs */
+	__u64 addrs[TABLE_FRAMES + 1]; /* hashed in pairs */
 	struct unwind_walk walk;
 };
 
@@ -117,8 +117,8 @@ static __always_inline __u64 hash_stack(struct scratch *s, __u64 seed)
 	__u64 even = seed, odd = ~seed;
 	__u32 count = frames(s);
 
-	s->addrs[bounded(frames(s), STACK_FRAMES + 1)] = 0;
-	for (__u32 i = 0; i < STACK_FRAMES && i < count; i += 2) {
+	s->addrs[bounded(frames(s), TABLE_FRAMES + 1)] = 0;
+	for (__u32 i = 0; i < TABLE_FRAMES && i < count; i += 2) {
 		even = (even ^ mix_fast(s->addrs[i])) * MIX_B;
 		odd = (odd ^ mix_fast(s->addrs[i + 1])) * MIX_C;
 	}
@@ -129,7 +129,7 @@ static __always_inline __u64 hash_stack(struct scratch *s, __u64 seed)
 static __noinline bool write_stack(struct scratch *s, __u32 tid)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	__u32 size = sizeof(struct rec_stack) + bounded(s->count, STACK_FRAMES + 1) * sizeof(__u64);
+	__u32 size = sizeof(struct rec_stack) + bounded(s->count, TABLE_FRAMES + 1) * sizeof(__u64);
 	struct rec_stack *rec = claim_here(cpu, size);
 
 	if (!rec) {
@@ -180,7 +180,7 @@ __noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 ti
 	s->id = hash_stack(s, seed ^ flags >> STACK_END_SHIFT);
 	s->pid = pid;
 	s->ended = flags >> STACK_END_SHIFT;
-	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
+	s->hdr.flags = flags;
 	mark = stack_mark_of(s->id);
 	if (!mark.at)
 		return 0;
@@ -206,6 +206,12 @@ static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 
 	return (struct stack_ref){id, !id};
 }
 
+/* The flag of a stack that the kernel has walked. */
+static __always_inline __u32 cut_if_deep(struct scratch *s)
+{
+	return frames(s) >= stack_depth ? REC_CUT : 0;
+}
+
 /* The kernel's part of the stack of the running thread. ctx is the program's own; flags are REC_TRACER or 0. */
 static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *s, struct task_struct *task, __u8 flags)
 {
@@ -214,7 +220,7 @@ static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *
 	if (bytes <= 0)
 		return (struct stack_ref){};
 	s->count = bytes / sizeof(__u64);
-	return refer_to_stack(s, 0, 0, task->pid, flags);
+	return refer_to_stack(s, 0, 0, task->pid, flags | cut_if_deep(s));
 }
 
 /* A process id may be reused within a generation, so the start of the process goes into its stacks' ids too. */

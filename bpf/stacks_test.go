@@ -29,13 +29,14 @@ const (
 
 func (r record) stackID() uint64    { return uint64(r.u64(ringdata.StackID)) }
 func (r record) stackPID() int      { return r.u32(ringdata.StackPID) }
-func (r record) frames() int        { return r.u32(ringdata.StackCount) }
+func (r record) frames() int        { return r.u32(ringdata.StackCount) & 0xffff }
 func (r record) addr(i int) uint64  { return uint64(r.u64(32 + 8*i)) }
 func (r record) userID() uint64     { return uint64(r.u64(ringdata.SampleUser)) }
 func (r record) kernelID() uint64   { return uint64(r.u64(ringdata.SampleKernel)) }
 func (r record) samplePID() int     { return r.u32(ringdata.SamplePID) }
 func (r record) addresses() string  { return string(r.bytes[ringdata.StackAddrs:]) }
 func (r record) is(kind uint8) bool { return r.kind() == kind }
+func (r record) isOwnStack() bool   { return r.is(ringdata.KindStack) && r.stackPID() == os.Getpid() }
 
 // checkStacks checks every stack and every sample of a recording against the rules in records.h, and returns the stacks.
 func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samples int) {
@@ -218,17 +219,33 @@ func TestStacksBeginWithTheInnermostFrame(t *testing.T) {
 }
 
 func TestDeepStacksAreCut(t *testing.T) {
-	tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}})
-	records := recording(t, tracer, func() { onThread(func() { recurse(300, 200*time.Millisecond) }) })
-	stacks, _ := checkStacks(t, records)
-	deep := 0
-	for _, s := range stacks {
-		if s.stackPID() == os.Getpid() && s.frames() == stackFrames && s.flags()&ringdata.FlagCut != 0 {
-			deep++
-		}
+	for _, c := range []struct {
+		name       string
+		tables     bool
+		depth, max int
+	}{{"by the kernel", false, 300, stackFrames}, {"by tables", true, 600, tableFrames}} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.tables && runtime.GOARCH != "amd64" {
+				t.Skip("tables are of x86-64")
+			}
+			tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}, Unwind: Unwinding{Tables: c.tables}})
+			records := recording(t, tracer, func() { onThread(func() { recurse(c.depth, 200*time.Millisecond) }) })
+			if count(records, func(r record) bool { return r.isOwnStack() && r.frames() == c.max && r.flags()&ringdata.FlagCut != 0 }) == 0 {
+				t.Errorf("no stack of %d frames is cut", c.max)
+			}
+		})
 	}
-	if deep == 0 {
-		t.Errorf("none of %d stacks is cut", len(stacks))
+}
+
+// A stack that is deeper than those that the kernel walks is whole by tables.
+func TestDeepStacksAreWholeByTables(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("tables are of x86-64")
+	}
+	tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}, Unwind: Unwinding{Tables: true}})
+	records := recording(t, tracer, func() { onThread(func() { recurse(400, 200*time.Millisecond) }) })
+	if count(records, func(r record) bool { return r.isOwnStack() && r.frames() > 400 && r.flags()&ringdata.FlagCut == 0 }) == 0 {
+		t.Error("no stack of more than 400 frames is whole")
 	}
 }
 

@@ -258,7 +258,7 @@ static long unwind_step(__u32 i, struct unwind_context *ctx)
 	bool code = true;
 	__u64 address;
 
-	if (!s || i >= STACK_FRAMES)
+	if (!s || i >= TABLE_FRAMES)
 		return 1;
 	w = &s->walk;
 	address = w->pc - w->is_return;
@@ -269,7 +269,7 @@ static long unwind_step(__u32 i, struct unwind_context *ctx)
 	if (!code && i)
 		return 1;
 	/* The innermost frame is where the thread is, whatever is there. */
-	s->addrs[bounded(i, STACK_FRAMES + 1)] = w->pc;
+	s->addrs[bounded(i, TABLE_FRAMES + 1)] = w->pc;
 	s->count = i + 1;
 	if (code)
 		w->ended = step_to_caller(w);
@@ -299,7 +299,7 @@ static __always_inline __u32 walk_by_tables(struct scratch *s)
 	start_walk(w, task, regs);
 	start_mappings(w, version_of_mappings(w, task));
 	s->count = 0;
-	bpf_loop(STACK_FRAMES, unwind_step, &ctx, 0);
+	bpf_loop(TABLE_FRAMES, unwind_step, &ctx, 0);
 	if (unwind_counted)
 		count_walk(w);
 	return frames(s);

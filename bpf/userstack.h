@@ -114,7 +114,7 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 		s->count = walk_user_stack(ctx, s);
 	else if (stacks_checked)
 		check_shallow(ctx, s);
-	return refer_to_user_stack(s, task, 0);
+	return refer_to_user_stack(s, task, cut_if_deep(s));
 }
 
 /* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */

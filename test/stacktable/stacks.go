@@ -24,13 +24,9 @@ type frame struct {
 var beginsThread = regexp.MustCompile(`^(_start|_dl_start|_dl_start_user|__libc_start_main.*|__libc_start_call_main|start_thread|clone3?|__clone.*|__GI___clone.*|__start_context|in_coroutine|` +
 	`runtime\.(goexit|mstart|mcall|morestack|systemstack|rt0_go).*|_rt0_.*)$`)
 
-// deepest is the depth, with the kernel's frames, from which a stack counts as deeper than what the tools take: 127 frames.
-const deepest = 125
-
 // count is what one recording has of a target.
 type count struct {
-	stacks        int // user stacks, except those that are too deep
-	deep          int
+	stacks        int // user stacks
 	whole, wrong  int // of stacks; wrong: of whole, those that no calls of the program can have
 	frames, named int
 	ends          map[string]int // outermost functions of stacks that are not whole
@@ -40,7 +36,7 @@ type count struct {
 func newCount() *count { return &count{ends: map[string]int{}, wrongs: map[string]int{}} }
 
 // add takes a user stack, outermost frame first. isCut says that the recorder itself has marked it.
-func (c *count) add(user []frame, kernel int, isCut bool, right *regexp.Regexp) {
+func (c *count) add(user []frame, isCut bool, right *regexp.Regexp) {
 	if len(user) == 0 {
 		return
 	}
@@ -49,10 +45,6 @@ func (c *count) add(user []frame, kernel int, isCut bool, right *regexp.Regexp) 
 		if f.function != "" {
 			c.named++
 		}
-	}
-	if len(user)+kernel >= deepest {
-		c.deep++
-		return
 	}
 	c.stacks++
 	if isCut || !reachesRoot(user) {
@@ -133,7 +125,7 @@ func readCapture(path string, right *regexp.Regexp) (*count, error) {
 					user[i].function = string(lines[len(lines)-1].Function)
 				}
 			}
-			c.add(user, kernel, stacks.EndsEarly(stacks.End(s), s.Cut, max(n, kernel), false), right)
+			c.add(user, stacks.EndsEarly(stacks.End(s), s.Cut, max(n, kernel), false), right)
 		}
 	}
 }
@@ -145,19 +137,19 @@ func readScript(r io.Reader, pid string, right *regexp.Regexp) (*count, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	var user []frame
-	kernel, isTarget := 0, false
+	isTarget := false
 	for lines.Scan() {
 		line := lines.Text()
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0:
-			c.add(user, kernel, false, right)
-			user, kernel = nil, 0
+			c.add(user, false, right)
+			user = nil
 		case len(fields) == 1:
 			isTarget = fields[0] == pid
 		case !isTarget:
 		case len(fields[0]) == 16 && strings.HasPrefix(fields[0], "ffff"):
-			kernel++
+			// of the kernel
 		default:
 			user = append([]frame{scriptFrame(line, fields[0])}, user...)
 		}

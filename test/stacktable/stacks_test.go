@@ -50,12 +50,3 @@ func TestStackReachesRoot(t *testing.T) {
 		}
 	}
 }
-
-// Stacks as deep as what tools take do not count, whatever they look like.
-func TestDeepStacksDoNotCount(t *testing.T) {
-	c := newCount()
-	c.add(make([]frame, deepest-1), 1, true, nil)
-	if c.stacks != 0 || c.deep != 1 {
-		t.Errorf("got %d stacks and %d that are too deep", c.stacks, c.deep)
-	}
-}

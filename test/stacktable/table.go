@@ -59,7 +59,7 @@ func percent(part, all int) string {
 // explain prints what is not whole and what is wrong.
 func (r result) explain(w io.Writer) {
 	for i, c := range r.counts {
-		fmt.Fprintf(w, "  %d: %d stacks, %d whole, %d too deep\n", i, c.stacks, c.whole, c.deep)
+		fmt.Fprintf(w, "  %d: %d stacks, %d whole\n", i, c.stacks, c.whole)
 		for _, list := range []map[string]int{c.ends, c.wrongs} {
 			names := slices.SortedFunc(maps.Keys(list), func(a, b string) int { return cmp.Or(list[b]-list[a], cmp.Compare(a, b)) })
 			for _, name := range names[:min(8, len(names))] {
