@@ -5,14 +5,8 @@ import (
 	"slices"
 )
 
-// chainKey is what a chain depends on within a unit.
-type chainKey struct {
-	owner int32
-	at    place
-}
-
 // findInUnit visits addresses of one unit.
-func (f *File) findInUnit(u *unit, addresses []uint64, visit func(i int, chain []Line)) (err error) {
+func (f *File) findInUnit(u *unit, addresses []uint64, visit func(i int, line *Line)) (err error) {
 	defer recoverTo(&err)
 	s, err := f.main.scope(u, nil)
 	if err != nil {
@@ -39,41 +33,61 @@ func (f *File) findInUnit(u *unit, addresses []uint64, visit func(i int, chain [
 	if table != nil {
 		err = cmp.Or(err, table.run(addresses, places))
 	}
-	chains := make(map[chainKey][]Line)
+	f.addOuter(code, table, nodes)
+	var line *Line
 	for i := range addresses {
-		key := chainKey{owners[i], places[i]}
-		chain, known := chains[key]
-		if !known {
-			chain = f.chain(code, table, nodes, key)
-			chains[key] = chain
+		// Addresses are sorted: those with the same line follow one another.
+		if i == 0 || owners[i] != owners[i-1] || places[i] != places[i-1] {
+			line = f.line(code, table, nodes, owners[i], places[i])
 		}
-		if len(chain) > 0 {
-			visit(i, chain)
+		if line != nil {
+			visit(i, line)
 		}
 	}
 	return err
 }
 
-// maxChain bounds the functions at one place. Of more, those before the last are left out.
+// maxChain bounds the functions at one place. Of more, those next to the innermost are left out.
 const maxChain = 256
 
-// chain returns the functions at a place, innermost first.
-func (f *File) chain(code *scope, table *lineTable, nodes []node, key chainKey) (chain []Line) {
-	at := Line{}
-	if key.at.known {
-		at.File, at.Line = f.shared(table.path(uint64(key.at.file))), key.at.line
-	}
-	if key.owner == none && key.at.known {
-		return []Line{at}
-	}
-	for i := key.owner; i != none; i = nodes[i].parent {
+// addOuter adds to each node where it is inlined. A node comes after the one that it is inlined into.
+func (f *File) addOuter(code *scope, table *lineTable, nodes []node) {
+	for i := range nodes {
 		n := &nodes[i]
-		if len(chain) >= maxChain-1 && n.parent != none {
+		if n.parent == none {
 			continue
 		}
-		at.Function = f.function(code, n.entry)
-		chain = append(chain, at)
-		at = Line{File: f.shared(table.path(n.callFile)), Line: n.callLine}
+		parent := &nodes[n.parent]
+		if n.outer, n.depth = parent.outer, parent.depth; n.depth >= maxChain-1 {
+			continue
+		}
+		n.depth++
+		n.outer = f.newLine(Line{f.function(code, parent.entry), f.shared(table.path(n.callFile)), n.callLine, parent.outer})
 	}
-	return chain
+}
+
+// line returns the innermost function at a place; nil: neither it nor its line is known.
+func (f *File) line(code *scope, table *lineTable, nodes []node, owner int32, at place) *Line {
+	if owner == none && !at.known {
+		return nil
+	}
+	l := f.newLine(Line{})
+	if at.known {
+		l.File, l.Line = f.shared(table.path(uint64(at.file))), at.line
+	}
+	if owner != none {
+		l.Function, l.Outer = f.function(code, nodes[owner].entry), nodes[owner].outer
+	}
+	return l
+}
+
+// newLine allocates lines many at a time.
+func (f *File) newLine(l Line) *Line {
+	if len(f.lines) == 0 {
+		f.lines = make([]Line, 512)
+	}
+	at := &f.lines[0]
+	f.lines = f.lines[1:]
+	*at = l
+	return at
 }

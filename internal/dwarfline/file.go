@@ -29,11 +29,12 @@ type Options struct {
 	DebugDirs []string
 }
 
-// Line is a function at a place in the source.
+// Line is a function at a place in the source. It does not change after it was visited, and others may be inlined into the same one.
 type Line struct {
 	Function string // the name of its symbol, else that in the source; "": not known
 	File     string // "": not known
 	Line     uint32 // 0: not known
+	Outer    *Line  // into which it is inlined; nil: it is not
 }
 
 var errTexts = errors.New("the names in its DWARF are too long")
@@ -68,6 +69,7 @@ type File struct {
 
 	// Buffers that are used again for the next unit.
 	nodes  []node
+	lines  []Line // not used yet
 	owners []int32
 	places []place
 }
@@ -125,11 +127,10 @@ func (f *File) Close() {
 	f.main.release()
 }
 
-// Find visits those of the addresses, which are sorted, whose lines are known: i is the index of the address, chain the functions
-// there, from the innermost inlined one to the function itself, which does not change afterwards. Where only the line is known,
-// the chain is one Line without a function. An error in one unit does not keep the others from being visited; the first is
+// Find visits those of the addresses, which are sorted, whose lines are known: i is the index of the address, line the innermost function
+// there. Where only the line is known, it is one Line without a function. An error in one unit does not keep the others from being visited; the first is
 // returned.
-func (f *File) Find(addresses []uint64, visit func(i int, chain []Line)) (err error) {
+func (f *File) Find(addresses []uint64, visit func(i int, line *Line)) (err error) {
 	defer recoverTo(&err)
 	f.budget, f.made = f.work, 0
 	if !f.scanned {
@@ -155,8 +156,8 @@ func (f *File) Find(addresses []uint64, visit func(i int, chain []Line)) (err er
 		for ; to < len(list) && list[to].unit == list[from].unit; to++ {
 			group = append(group, addresses[list[to].index])
 		}
-		failed := f.findInUnit(&f.main.units[list[from].unit], group, func(i int, chain []Line) {
-			visit(int(list[from+i].index), chain)
+		failed := f.findInUnit(&f.main.units[list[from].unit], group, func(i int, line *Line) {
+			visit(int(list[from+i].index), line)
 		})
 		err = cmp.Or(err, failed)
 		from = to

@@ -7,6 +7,8 @@ type node struct {
 	callLine uint32
 	callFile uint64
 	entry    uint64 // where it is in .debug_info
+	outer    *Line  // where it is inlined; nil: it is not
+	depth    int32  // functions of outer
 }
 
 // none is no node.

@@ -45,10 +45,10 @@ func exercise(t *testing.T, program, other []byte) (found int) {
 		addresses = append(addresses, a)
 	}
 	for range 2 {
-		_ = f.Find(addresses, func(i int, chain []Line) {
+		_ = f.Find(addresses, func(i int, line *Line) {
 			found++
-			if len(chain) == 0 || len(chain) > maxChain || i >= len(addresses) {
-				t.Fatalf("address %d: got %d lines", i, len(chain))
+			if n := len(chainOf(line)); n == 0 || n > maxChain || i >= len(addresses) {
+				t.Fatalf("address %d: got %d lines", i, n)
 			}
 		})
 	}

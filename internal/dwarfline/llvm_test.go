@@ -111,11 +111,19 @@ func addressesOf(t testing.TB, path string, count int) (all []uint64) {
 	return slices.Compact(all)
 }
 
+// chainOf returns the functions at a place, innermost first, each by itself.
+func chainOf(line *Line) (chain []Line) {
+	for l := line; l != nil; l = l.Outer {
+		chain = append(chain, Line{Function: l.Function, File: l.File, Line: l.Line})
+	}
+	return chain
+}
+
 // find returns the chains of addresses.
 func (f *File) find(t testing.TB, addresses []uint64) [][]Line {
 	t.Helper()
 	chains := make([][]Line, len(addresses))
-	if err := f.Find(addresses, func(i int, chain []Line) { chains[i] = chain }); err != nil {
+	if err := f.Find(addresses, func(i int, line *Line) { chains[i] = chainOf(line) }); err != nil {
 		t.Error(err)
 	}
 	return chains

@@ -26,9 +26,13 @@ func exercise(t *testing.T, image []byte) {
 		for i := range uint64(64) {
 			addresses = append(addresses, g.text+i*8)
 		}
-		_ = g.find(addresses, func(i int, chain []Line) {
-			if len(chain) == 0 || len(chain) > maxGoInlined {
-				t.Fatalf("got %d lines at %#x", len(chain), addresses[i])
+		_ = g.find(addresses, func(i int, line *Line) {
+			n := 0
+			for l := line; l != nil; l = l.Outer {
+				n++
+			}
+			if n == 0 || n > maxGoInlined {
+				t.Fatalf("got %d lines at %#x", n, addresses[i])
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func (f *File) goLines() *goLines {
 }
 
 // find visits the addresses, which are sorted.
-func (g *goLines) find(addresses []uint64, visit func(i int, chain []Line)) (err error) {
+func (g *goLines) find(addresses []uint64, visit func(i int, line *Line)) (err error) {
 	defer RecoverTo(&err, "read the lines of a Go program")
 	index := &window{r: g.r, size: g.size}
 	next := 0
@@ -76,8 +76,8 @@ func (g *goLines) find(addresses []uint64, visit func(i int, chain []Line)) (err
 				err = errGoLines
 				continue
 			}
-			if chain := f.chain(uint32(addresses[next] - g.text - uint64(start))); len(chain) > 0 {
-				visit(next, chain)
+			if line := f.chain(uint32(addresses[next] - g.text - uint64(start))); line != nil {
+				visit(next, line)
 			}
 		}
 	}
@@ -187,10 +187,11 @@ func valueAt(list []goStep, at uint32) int32 {
 	return list[i].value
 }
 
-// chain returns the functions at an address, innermost first.
-func (f *goFunction) chain(at uint32) (chain []Line) {
+// chain returns the innermost function at an address; nil: none is known.
+func (f *goFunction) chain(at uint32) (innermost *Line) {
+	next := &innermost
 	for range maxGoInlined {
-		line := Line{File: f.path(at)}
+		line := &Line{File: f.path(at)}
 		if n := valueAt(f.lines, at); n > 0 {
 			line.Line = uint32(n)
 		}
@@ -198,19 +199,20 @@ func (f *goFunction) chain(at uint32) (chain []Line) {
 		if f.tree != 0 {
 			call = valueAt(f.calls, at)
 		}
-		if call < 0 && len(chain) == 0 && line.Line == 0 {
+		if call < 0 && innermost == nil && line.Line == 0 {
 			return nil // between functions
 		}
 		if call < 0 {
 			line.Function = f.g.string(f.g.names, uint64(f.name))
-			return append(chain, line)
+			*next = line
+			return innermost
 		}
 		name, parent, ok := f.call(uint64(call))
 		if !ok || parent >= f.size {
 			return nil // the layout is another than that of the versions which are known
 		}
 		line.Function = f.g.string(f.g.names, uint64(name))
-		chain = append(chain, line)
+		*next, next = line, &line.Outer
 		at = parent
 	}
 	return nil

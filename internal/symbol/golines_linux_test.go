@@ -36,7 +36,7 @@ func compareGoLines(t *testing.T, program string) {
 		t.Fatal("it has no table")
 	}
 	ours, theirs := make([][]Line, count), make([][]Line, count)
-	if err := g.find(addresses, func(i int, chain []Line) { ours[i] = chain }); err != nil {
+	if err := g.find(addresses, func(i int, line *Line) { ours[i] = chainOf(line) }); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dwarfline.Open(f.image(program), dwarfline.Options{})
@@ -44,7 +44,7 @@ func compareGoLines(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if err := d.Find(addresses, func(i int, chain []Line) { theirs[i] = chain }); err != nil {
+	if err := d.Find(addresses, func(i int, line *Line) { theirs[i] = chainOf(line) }); err != nil {
 		t.Fatal(err)
 	}
 	inlined, same, compared := 0, 0, 0
@@ -93,14 +93,14 @@ func TestGoLinesEqualRuntime(t *testing.T) {
 	_, addresses := randomPlaces(t, program, 20000)
 	slices.Sort(addresses)
 	compared := 0
-	if err := f.goLines().find(addresses, func(i int, chain []Line) {
+	if err := f.goLines().find(addresses, func(i int, line *Line) {
 		after := uintptr(addresses[i]) + 1 // as a return address
 		want, _ := runtime.CallersFrames([]uintptr{after}).Next()
 		if want.Line == 0 || runtime.FuncForPC(after).Entry() == after {
 			return
 		}
 		compared++
-		if got := chain[0]; withoutArguments(got.Function) != want.Function || got.File != want.File || int(got.Line) != want.Line {
+		if got := line; withoutArguments(got.Function) != want.Function || got.File != want.File || int(got.Line) != want.Line {
 			t.Errorf("%#x: got %+v, want %s %s:%d", addresses[i], got, want.Function, want.File, want.Line)
 		}
 	}); err != nil {
@@ -145,9 +145,9 @@ func TestDamagedGoLinesDoNoHarm(t *testing.T) {
 		if g == nil {
 			continue
 		}
-		_ = g.find(addresses, func(i int, chain []Line) {
-			if found++; len(chain) == 0 || len(chain) > maxGoInlined {
-				t.Fatalf("got %d lines", len(chain))
+		_ = g.find(addresses, func(i int, line *Line) {
+			if found++; len(chainOf(line)) > maxGoInlined {
+				t.Fatalf("got %d lines", len(chainOf(line)))
 			}
 		})
 	}

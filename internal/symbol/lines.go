@@ -11,11 +11,11 @@ import (
 // Line is a function at a place in the source. Its name has the form of the Resolver's.
 type Line = dwarfline.Line
 
-// Lines visits those of the addresses of a module whose lines are known: chain is the functions at at[i], the innermost inlined
-// one first, the function itself last. [Resolver.Names] may have another name for that one, which is preferred: it is of the code,
+// Lines visits those of the addresses of a module whose lines are known: line is the innermost function at at[i].
+// [Resolver.Names] may have another name for the last one that it is inlined into, which is preferred: it is of the code,
 // and that in the source may be of what the code was cloned from. Lines are those of DWARF, or else of a Go program's own table. The DWARF is opened each time, so that one is in memory
 // at a time. The error is why lines are missing, if the module has some.
-func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, chain []Line)) error {
+func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, line *Line)) error {
 	l := r.load(m)
 	if l == nil || l.file == nil {
 		return nil
@@ -27,12 +27,12 @@ func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, chain
 	places, addresses := l.sorted(at)
 	if d == nil {
 		if g := l.file.goLines(); g != nil {
-			return g.find(addresses, func(i int, chain []Line) { visit(int(places[i]), chain) })
+			return g.find(addresses, func(i int, line *Line) { visit(int(places[i]), line) })
 		}
 		return nil
 	}
 	defer done()
-	return d.Find(addresses, func(i int, chain []Line) { visit(int(places[i]), chain) })
+	return d.Find(addresses, func(i int, line *Line) { visit(int(places[i]), line) })
 }
 
 // sorted returns the addresses of places in the file, in order, and the indices of the places.

@@ -40,6 +40,14 @@ func filesWithDWARF(t *testing.T) []string {
 	return list
 }
 
+// chainOf returns the functions at a place, innermost first, each by itself.
+func chainOf(line *Line) (chain []Line) {
+	for l := line; l != nil; l = l.Outer {
+		chain = append(chain, Line{Function: l.Function, File: l.File, Line: l.Line})
+	}
+	return chain
+}
+
 func compareLines(t *testing.T, symbolizer, name string) {
 	const count = 10000
 	r := NewResolver(Options{Form: RawForm})
@@ -48,7 +56,7 @@ func compareLines(t *testing.T, symbolizer, name string) {
 	identify(t, m)
 	at, addresses := randomPlaces(t, name, count)
 	chains := make([][]Line, len(at))
-	if err := r.Lines(m, at, func(i int, chain []Line) { chains[i] = chain }); err != nil {
+	if err := r.Lines(m, at, func(i int, line *Line) { chains[i] = chainOf(line) }); err != nil {
 		t.Error(err)
 	}
 	theirs := llvmLines(t, symbolizer, name, addresses)

@@ -23,8 +23,7 @@ type namer struct {
 	form   symbol.Form
 	reform bool
 	lines  lineSource // of source lines and inlined functions; nil: they are left out
-	// What was looked up in advance, module by module; nil: each name is looked up when it is needed.
-	ahead map[format.ModuleKey]map[symbol.Address]found
+	ahead  *places    // what was looked up in advance; nil: each name is looked up when it is needed
 
 	frame  format.Frame
 	result Result
@@ -32,13 +31,13 @@ type namer struct {
 
 // lineSource finds lines, as [symbol.Resolver] does.
 type lineSource interface {
-	Lines(m *format.Module, at []symbol.Address, visit func(i int, chain []symbol.Line)) error
+	Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) error
 }
 
 // found is what is known about a place.
 type found struct {
 	symbol.Name
-	lines []symbol.Line // nil: not known
+	line *symbol.Line // the innermost; nil: not known
 }
 
 // Result counts frames that had no name, and those that got lines.
@@ -78,16 +77,16 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 		return n.demangled(f)
 	}
 	name := n.find(m, symbol.Address{Offset: f.Offset, Caller: f.Caller}, needsName)
-	if !room && len(name.lines) > 0 {
+	if !room && name.line != nil {
 		n.result.NoRoom++
-		name.lines = nil
+		name.line = nil
 	}
 	if needsName {
 		n.result.Nameless++
 		if name.OK {
 			n.result.Named++
 		}
-	} else if name.OK = len(name.lines) > 0; name.OK { // it keeps its name
+	} else if name.OK = name.line != nil; name.OK { // it keeps its name
 		name.Function, name.Offset = n.inForm(f.Lines[0].Function), f.FunctionOffset
 	}
 	if !name.OK {
@@ -96,18 +95,18 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 	d := &n.frame
 	d.Id, d.Module, d.Offset, d.Caller = f.Id, f.Module, f.Offset, f.Caller
 	d.FunctionOffset, d.Lines = name.Offset, d.Lines[:0]
-	if len(name.lines) == 0 {
-		n.addLine(symbol.Line{Function: name.Function})
+	if name.line == nil {
+		n.addLine(name.Function, "", 0)
 		return d
 	}
 	n.result.Lines++
-	last := len(name.lines) - 1
-	for _, line := range name.lines[:last] {
-		n.addLine(line)
+	for l := name.line; l != nil; l = l.Outer {
+		function := l.Function
+		if l.Outer == nil {
+			function = name.Function
+		}
+		n.addLine(function, l.File, l.Line)
 	}
-	line := name.lines[last]
-	line.Function = name.Function
-	n.addLine(line)
 	return d
 }
 
@@ -121,7 +120,7 @@ func (n *namer) demangled(f *format.Frame) *format.Frame {
 	for _, l := range f.Lines {
 		function := n.inForm(l.Function)
 		changed = changed || function != string(l.Function)
-		n.addLine(symbol.Line{Function: function, File: string(l.File), Line: l.Line})
+		n.addLine(function, string(l.File), l.Line)
 	}
 	if !changed {
 		return f
@@ -138,7 +137,7 @@ func (n *namer) inForm(function []byte) string {
 }
 
 // addLine adds a line to the frame's, which are used again for the next one.
-func (n *namer) addLine(line symbol.Line) {
+func (n *namer) addLine(function, file string, line uint32) {
 	lines := n.frame.Lines
 	if i := len(lines); i < cap(lines) && lines[:i+1][i] != nil {
 		n.frame.Lines = lines[:i+1]
@@ -146,13 +145,13 @@ func (n *namer) addLine(line symbol.Line) {
 		n.frame.Lines = append(lines, new(format.Line))
 	}
 	l := n.frame.Lines[len(n.frame.Lines)-1]
-	l.Function, l.File, l.Line = append(l.Function[:0], line.Function...), append(l.File[:0], line.File...), line.Line
+	l.Function, l.File, l.Line = append(l.Function[:0], function...), append(l.File[:0], file...), line
 }
 
 // find returns the name of a place. One that was not looked up in advance has no lines.
 func (n *namer) find(m *format.Module, at symbol.Address, needsName bool) found {
 	if n.ahead != nil {
-		if name, ok := n.ahead[m.Key()][at]; ok {
+		if name, ok := n.ahead.find(m, at); ok {
 			return name
 		}
 	}
@@ -176,54 +175,41 @@ func (n *namer) gatherFile(file *os.File) error {
 // gather reads all definitions of a file and looks up the names of their frames, so that each file of code is read
 // only once.
 func (n *namer) gather(r io.ReaderAt, size int64) error {
-	wanted, modules, err := n.collect(r, size)
+	wanted, err := n.collect(r, size)
 	if err != nil {
 		return err
 	}
-	n.ahead = make(map[format.ModuleKey]map[symbol.Address]found, len(wanted))
-	for key, places := range wanted {
-		at := make([]symbol.Address, 0, len(places))
-		for place := range places {
-			at = append(at, place)
-		}
-		out := make([]symbol.Name, len(at))
-		_ = n.names.Names(modules[key], at, out)
-		for i := range at {
-			places[at[i]] = found{Name: out[i]}
-		}
+	for _, p := range wanted.modules {
+		p.sort()
+		_ = n.names.Names(p.module, p.at, p.names) // the reason for a missing name is reported for the module
 		if n.lines != nil {
-			n.addLines(modules[key], at, places)
+			n.addLines(p)
 		}
-		n.ahead[key] = places
 	}
+	n.ahead = wanted
 	return nil
 }
 
 // addLines adds the lines of a module.
-func (n *namer) addLines(m *format.Module, at []symbol.Address, places map[symbol.Address]found) {
-	err := n.lines.Lines(m, at, func(i int, chain []symbol.Line) {
-		place := places[at[i]]
-		place.lines = chain
-		places[at[i]] = place
-	})
+func (n *namer) addLines(p *modulePlaces) {
+	err := n.lines.Lines(p.module, p.at, func(i int, line *symbol.Line) { p.lines[i] = line })
 	if err != nil && len(n.result.Unread) < maxUnread {
-		n.result.Unread = append(n.result.Unread, fmt.Errorf("source lines of %s are missing: %w", printable.Text(string(m.Path)), err))
+		n.result.Unread = append(n.result.Unread, fmt.Errorf("source lines of %s are missing: %w", printable.Text(string(p.module.Path)), err))
 	}
 }
 
 // collect finds all places that need a name or lines.
-func (n *namer) collect(r io.ReaderAt, size int64) (map[format.ModuleKey]map[symbol.Address]found, map[format.ModuleKey]*format.Module, error) {
-	wanted, modules := map[format.ModuleKey]map[symbol.Address]found{}, map[format.ModuleKey]*format.Module{}
+func (n *namer) collect(r io.ReaderAt, size int64) (*places, error) {
+	wanted := newPlaces()
 	section := map[uint32]*format.Module{}
-	total := 0
 	blocks := format.NewBlockReader(io.NewSectionReader(r, 0, size))
 	for {
 		block, err := blocks.Next()
 		if errors.Is(err, io.EOF) {
-			return wanted, modules, nil
+			return wanted, nil
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the definitions: %w", err)
+			return nil, fmt.Errorf("read the definitions: %w", err)
 		}
 		switch block.Header.Type {
 		case format.BlockHeaderType:
@@ -234,17 +220,9 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[format.ModuleKey]map[sym
 					section[m.Id] = m
 				}
 			}, func(f *format.Frame) {
-				m := section[f.Module]
-				if !n.needsName(f, m) && !n.needsLines(f, m) || total >= maxAhead {
-					return
+				if m := section[f.Module]; n.needsName(f, m) || n.needsLines(f, m) {
+					wanted.add(m, symbol.Address{Offset: f.Offset, Caller: f.Caller})
 				}
-				key := m.Key()
-				if wanted[key] == nil {
-					wanted[key], modules[key] = map[symbol.Address]found{}, m
-					total += placesPerModule
-				}
-				wanted[key][symbol.Address{Offset: f.Offset, Caller: f.Caller}] = found{}
-				total++
 			})
 		}
 	}
@@ -290,8 +268,4 @@ const (
 	maxModules = 1 << 16
 	// maxUnread bounds the modules that are reported.
 	maxUnread = 5
-	// maxAhead bounds the places whose names are looked up in advance, 150 bytes each, their names and lines. A module takes as
-	// much as placesPerModule of them. Beyond it, each is looked up when it is needed, and gets no lines.
-	maxAhead        = 1 << 20
-	placesPerModule = 10
 )
