@@ -26,8 +26,8 @@ func tool() cli.Tool {
 			{Title: "Names", Flags: []cli.Flag{
 				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for programs and debug files here before /usr/lib/debug: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. The first DIR that has the file is used."},
 				{Name: "debuginfod", Kind: cli.List, Value: "URL", Check: symbolize.CheckServer, Usage: "Fetch files that are nowhere else from this debuginfod server, by build-id. The first that has a file is used. By default the servers in $DEBUGINFOD_URLS; no: none."},
-				{Name: "symbol-archive", Kind: cli.List, Value: "FILE", Files: true, Usage: "Use the symbols in this archive, which --collect made, for files that are nowhere else."},
-				{Name: "collect", Kind: cli.String, Value: "ARCHIVE", Files: true, Usage: "Write the symbols of all files with a build-id in which FILEs have frames to ARCHIVE, for --symbol-archive on a machine without these files. No stream is written."},
+				{Name: "symbol-archive", Kind: cli.List, Value: "FILE", Files: true, Usage: "Use the symbols and source lines in this archive, which --collect made, for files that are nowhere else."},
+				{Name: "collect", Kind: cli.String, Value: "ARCHIVE", Files: true, Usage: "Write the symbols of all files with a build-id in which FILEs have frames, and the lines of these frames, to ARCHIVE, for --symbol-archive on a machine without these files. No stream is written."},
 				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp + " Frames that have such a name keep it without --again; one as in the symbol table is rewritten."},
 				{Name: "no-lines", Usage: "Leave out source lines and inlined functions, which are read from DWARF and from the tables of Go programs."},
 				{Name: "again", Usage: "Look up names again for frames that have one."},

@@ -13,37 +13,60 @@ type Line = dwarfline.Line
 
 // Lines visits those of the addresses of a module whose lines are known: line is the innermost function at at[i].
 // [Resolver.Names] may have another name for the last one that it is inlined into, which is preferred: it is of the code,
-// and that in the source may be of what the code was cloned from. Lines are those of DWARF, or else of a Go program's own table. The DWARF is opened each time, so that one is in memory
+// and that in the source may be of what the code was cloned from. Lines are those of DWARF, or else of a Go program's own table, or
+// else those that are stored. The DWARF is opened each time, so that one is in memory
 // at a time. The error is why lines are missing, if the module has some.
 func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, line *Line)) error {
+	return r.linesIn(r.options.Form, m, at, visit)
+}
+
+// linesIn are lines with names in a form.
+func (r *Resolver) linesIn(form Form, m *format.Module, at []Address, visit func(i int, line *Line)) error {
 	l := r.load(m)
-	if l == nil || l.file == nil {
+	if l == nil {
 		return nil
 	}
-	d, done, err := r.openLines(l)
+	if l.file == nil {
+		return r.storedLines(form, m, at, visit)
+	}
+	d, done, err := r.openLines(l, form)
 	if err != nil {
 		return err
 	}
-	places, addresses := l.sorted(at)
-	if d == nil {
-		if g := l.file.goLines(); g != nil {
-			return g.find(addresses, func(i int, line *Line) { visit(int(places[i]), line) })
-		}
-		return nil
+	places, addresses := sorted(at, l.address)
+	visitPlace := func(i int, line *Line) { visit(int(places[i]), line) }
+	if d != nil {
+		defer done()
+		return d.Find(addresses, visitPlace)
 	}
-	defer done()
-	return d.Find(addresses, func(i int, line *Line) { visit(int(places[i]), line) })
+	if g := l.file.goLines(); g != nil {
+		return g.find(addresses, visitPlace)
+	}
+	return r.storedLines(form, m, at, visit)
 }
 
-// sorted returns the addresses of places in the file, in order, and the indices of the places.
-func (l *loaded) sorted(at []Address) (places []int32, addresses []uint64) {
+// storedLines visits lines from where they are without the file.
+func (r *Resolver) storedLines(form Form, m *format.Module, at []Address, visit func(i int, line *Line)) error {
+	if r.options.Lines == nil || len(m.BuildId) == 0 {
+		return nil
+	}
+	in, err := r.options.Lines(m.BuildId)
+	if err != nil {
+		return nil
+	}
+	places, offsets := sorted(at, (&loaded{}).address)
+	return readLines(in, form, offsets, func(i int, line *Line) { visit(int(places[i]), line) })
+}
+
+// sorted returns the addresses of places, in order, and the indices of the places. Places without an address are left out.
+func sorted(at []Address, addressOf func(Address) (uint64, bool)) (places []int32, addresses []uint64) {
 	type one struct {
 		address uint64
 		place   int32
 	}
 	list := make([]one, 0, len(at))
 	for i, a := range at {
-		if address, ok := l.address(a); ok {
+		if address, ok := addressOf(a); ok {
 			list = append(list, one{address, int32(i)})
 		}
 	}
@@ -56,7 +79,7 @@ func (l *loaded) sorted(at []Address) (places []int32, addresses []uint64) {
 }
 
 // openLines opens the lines of a file: its own, else those of its debug file. nil: there are none.
-func (r *Resolver) openLines(l *loaded) (*dwarfline.File, func(), error) {
+func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), error) {
 	from, path, done := l.file, l.from, func() {}
 	if !dwarfline.Has(from.elf) {
 		from, path, done = r.findDWARF(l)
@@ -69,7 +92,7 @@ func (r *Resolver) openLines(l *loaded) (*dwarfline.File, func(), error) {
 	}
 	d, err := dwarfline.Open(from.image(path), dwarfline.Options{
 		Open: openImage, DebugDirs: r.debugDirs(),
-		Name: func(name string) string { return Demangle(name, r.options.Form) },
+		Name: func(name string) string { return Demangle(name, form) },
 	})
 	if err != nil {
 		done()

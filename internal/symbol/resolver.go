@@ -28,6 +28,8 @@ type Options struct {
 	Fetch func(buildID []byte, debug bool) (file io.ReaderAt, size int64, close func(), err error)
 	// Functions returns the functions of a build-id from elsewhere, with offsets in the file as addresses. It is tried last.
 	Functions func(buildID []byte) (*Table, error)
+	// Lines returns what [Resolver.WriteLines] wrote for a build-id. It is used where neither a file nor its debug file has lines.
+	Lines func(buildID []byte) (io.Reader, error)
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
 	// PerfMap returns a process's map of generated code.

@@ -17,6 +17,7 @@ const (
 	version       = "1\n"
 	folder        = "buildid/"
 	functionsFile = "/functions.gz"
+	linesFile     = "/lines.gz"
 
 	tarTrailer = 1024 // zeros
 
@@ -31,17 +32,18 @@ var (
 	errCutArchive = errors.New("it is damaged: its end is missing")
 )
 
-// Archive is the functions of some build-ids. Its file must stay open as long as it is used.
+// Archive is the functions and lines of some build-ids. Its file must stay open as long as it is used.
 type Archive struct {
 	Name    string // for messages
 	file    io.ReaderAt
 	tables  map[string]symbol.Extent // by build-id
-	problem error                    // of the first table that could not be read
+	lines   map[string]symbol.Extent
+	problem error // of the first table that could not be read
 }
 
 // Open reads the list of an archive's build-ids.
 func Open(name string, file io.ReaderAt, size int64) (*Archive, error) {
-	a := &Archive{Name: name, file: file, tables: make(map[string]symbol.Extent)}
+	a := &Archive{Name: name, file: file, tables: make(map[string]symbol.Extent), lines: make(map[string]symbol.Extent)}
 	section := io.NewSectionReader(file, 0, size)
 	entries := tar.NewReader(section)
 	end := int64(0) // of the last entry
@@ -73,11 +75,11 @@ func Open(name string, file io.ReaderAt, size int64) (*Archive, error) {
 			return nil, errCutArchive
 		}
 		end = at + h.Size
-		id, ok := archivedID(h.Name)
-		if !ok || h.Typeflag != tar.TypeReg {
-			continue
+		for file, entries := range map[string]map[string]symbol.Extent{functionsFile: a.tables, linesFile: a.lines} {
+			if id, ok := archivedID(h.Name, file); ok && h.Typeflag == tar.TypeReg {
+				entries[id] = symbol.Extent{Offset: at, Length: h.Size}
+			}
 		}
-		a.tables[id] = symbol.Extent{Offset: at, Length: h.Size}
 	}
 }
 
@@ -96,17 +98,26 @@ func checkMark(h *tar.Header, err error, content io.Reader) error {
 	return nil
 }
 
-// archivedID returns the build-id of an entry with functions.
-func archivedID(name string) (id string, ok bool) {
+// archivedID returns the build-id of an entry with a file.
+func archivedID(name, file string) (id string, ok bool) {
 	text, ok := strings.CutPrefix(name, folder)
 	if !ok {
 		return "", false
 	}
-	if text, ok = strings.CutSuffix(text, functionsFile); !ok {
+	if text, ok = strings.CutSuffix(text, file); !ok {
 		return "", false
 	}
 	b, err := hex.DecodeString(text)
 	return string(b), err == nil && len(b) > 0 && len(b) <= maxBuildID
+}
+
+// Lines returns the lines of a build-id, as [symbol.Resolver.WriteLines] wrote them.
+func (a *Archive) Lines(buildID []byte) (io.Reader, error) {
+	at, ok := a.lines[string(buildID)]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NewSectionReader(a.file, at.Offset, at.Length), nil
 }
 
 // Len is the number of build-ids.

@@ -24,9 +24,9 @@ func tarOf(entries ...string) []byte {
 }
 
 func TestOtherFilesAreNoArchives(t *testing.T) {
-	good := tarOf(mark, version, "buildid/ab/lines.gz", "later", entry, "functions")
-	if a, err := Open("x", bytes.NewReader(good), int64(len(good))); err != nil || a.Len() != 1 {
-		t.Errorf("got %v, want one build-id", err)
+	good := tarOf(mark, version, "buildid/ab/later.gz", "later", entry, "functions", "buildid/ab/lines.gz", "lines")
+	if a, err := Open("x", bytes.NewReader(good), int64(len(good))); err != nil || a.Len() != 1 || len(a.lines) != 1 {
+		t.Errorf("got %v, want functions and lines of one build-id", err)
 	}
 	for name, c := range map[string]struct {
 		file []byte
@@ -59,6 +59,13 @@ func FuzzArchive(f *testing.F) {
 		a, err := Open("x", bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			return
+		}
+		for id := range a.lines {
+			if lines, err := a.Lines([]byte(id)); err != nil {
+				t.Error(err)
+			} else if _, err := io.Copy(io.Discard, lines); err != nil {
+				t.Error(err)
+			}
 		}
 		for id := range a.tables {
 			if table, err := a.Functions([]byte(id)); err == nil && table.Len() == 0 {

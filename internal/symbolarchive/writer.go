@@ -42,32 +42,51 @@ func (a *Writer) Close() error { return a.out.Close() }
 
 // Add adds the functions of a module with a build-id. why is the reason if it has none; err is of writing.
 func (a *Writer) Add(r *symbol.Resolver, m *format.Module) (why, err error) {
+	err = a.entry(m.BuildId, functionsFile, func(w io.Writer) (some bool, err error) {
+		why, err = r.WriteFunctions(w, m)
+		return why == nil, err
+	})
+	return why, err
+}
+
+// AddLines adds the lines at some offsets of a module's file, which are sorted, if it has some. why is the reason if some are
+// missing that it has; err is of writing.
+func (a *Writer) AddLines(r *symbol.Resolver, m *format.Module, offsets []uint64) (why, err error) {
+	err = a.entry(m.BuildId, linesFile, func(w io.Writer) (some bool, err error) {
+		some, why, err = r.WriteLines(w, m, offsets)
+		return some, err
+	})
+	return why, err
+}
+
+// entry adds what is written, if there is some.
+func (a *Writer) entry(buildID []byte, file string, write func(io.Writer) (some bool, err error)) error {
 	if err := a.rewind(); err != nil {
-		return nil, err
+		return err
 	}
 	buffered := bufio.NewWriterSize(a.scratch, 64<<10)
-	why, err = r.WriteFunctions(buffered, m)
+	some, err := write(buffered)
 	if err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write to the temporary file: %w", err)
+		return fmt.Errorf("write to the temporary file: %w", err)
 	}
-	if why != nil {
-		return why, nil
+	if !some {
+		return nil
 	}
 	size, err := a.scratch.Seek(0, io.SeekCurrent)
 	if err == nil {
 		_, err = a.scratch.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.header(folder+hex.EncodeToString(m.BuildId)+functionsFile, size); err != nil {
-		return nil, err
+	if err := a.header(folder+hex.EncodeToString(buildID)+file, size); err != nil {
+		return err
 	}
 	_, err = io.CopyN(a.out, a.scratch, size)
-	return nil, err
+	return err
 }
 
 func (a *Writer) rewind() error {

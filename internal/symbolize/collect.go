@@ -24,14 +24,14 @@ const (
 	maxPaths     = 8
 )
 
-// collect writes the functions of the build-ids in captures to an archive.
+// collect writes the functions of the build-ids in captures to an archive, and the lines at the places where captures have frames.
 func collect(inv *cli.Invocation) error {
 	for _, other := range []string{"output", "compress", "again", "demangle", "fail-on-loss"} {
 		if inv.IsSet(other) {
 			return cli.Usagef("--collect writes an archive and no stream: leave out --%s", other)
 		}
 	}
-	wanted := &collection{modules: make(map[string][]*format.Module)}
+	wanted := &collection{modules: make(map[string]*collected), lines: !inv.Bool("no-lines")}
 	var damage error // of the first damaged capture
 	for _, name := range named(inv.Args) {
 		damaged, err := wanted.readFile(inv, name)
@@ -60,6 +60,12 @@ func collect(inv *cli.Invocation) error {
 		return err
 	}
 	finder.report()
+	for _, unread := range wanted.unread {
+		inv.Warnf("%s", unread)
+	}
+	if wanted.places > maxAhead {
+		inv.Warnf("the archive lacks the source lines of %d places beyond the first %d", wanted.places-maxAhead, maxAhead)
+	}
 	if len(missing) > 0 {
 		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), len(wanted.modules), listed(missing))
 	}
@@ -82,8 +88,17 @@ func named(args []string) []string {
 
 // collection is the files with a build-id in which captures have frames.
 type collection struct {
-	modules map[string][]*format.Module // by build-id, with different paths
-	more    bool                        // than maxCollected
+	modules map[string]*collected // by build-id
+	more    bool                  // than maxCollected
+	lines   bool                  // are collected too
+	places  int                   // different ones, also those beyond maxAhead
+	unread  []error               // why lines are missing
+}
+
+// collected is one file.
+type collected struct {
+	paths   []*format.Module    // with different paths
+	offsets map[uint64]struct{} // where lines are needed
 }
 
 // readFile reads the definitions of one capture: several need not share a timeline.
@@ -114,37 +129,66 @@ func (c *collection) readFile(inv *cli.Invocation, name string) (damaged, err er
 
 // addSection adds the modules of a section in which stacks have frames.
 func (c *collection) addSection(r *format.Reader) {
-	seen := make(map[uint32]bool)
+	frames, modules := make(map[uint32]struct{}), make(map[uint32]*collected)
 	for id := range r.StackIDs() {
 		stack := r.Stack(format.StackID(id))
 		if stack == nil {
 			continue
 		}
 		for _, f := range stack.Frames {
-			frame := r.Frame(f)
-			if frame == nil || seen[frame.Module] {
+			if _, seen := frames[f]; seen {
 				continue
 			}
-			seen[frame.Module] = true
-			if m := r.Module(frame.Module); m != nil && frame.Problem(m) == "" {
-				c.add(m)
+			frames[f] = struct{}{}
+			frame := r.Frame(f)
+			if frame == nil {
+				continue
 			}
+			in, seen := modules[frame.Module]
+			if m := r.Module(frame.Module); !seen && m != nil && frame.Problem(m) == "" {
+				in = c.add(m)
+				modules[frame.Module] = in
+			}
+			c.addPlace(in, frame)
 		}
 	}
 }
 
-func (c *collection) add(m *format.Module) {
+// add adds a file; nil: it is not collected.
+func (c *collection) add(m *format.Module) *collected {
 	if format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE || len(m.BuildId) == 0 {
-		return
+		return nil
 	}
 	same := c.modules[string(m.BuildId)]
 	if same == nil && len(c.modules) >= maxCollected {
 		c.more = true
-		return
+		return nil
+	}
+	if same == nil {
+		same = &collected{offsets: make(map[uint64]struct{})}
+		c.modules[string(m.BuildId)] = same
 	}
 	samePath := func(o *format.Module) bool { return string(o.Path) == string(m.Path) }
-	if len(same) < maxPaths && !slices.ContainsFunc(same, samePath) {
-		c.modules[string(m.BuildId)] = append(same, proto.Clone(m).(*format.Module))
+	if len(same.paths) < maxPaths && !slices.ContainsFunc(same.paths, samePath) {
+		same.paths = append(same.paths, proto.Clone(m).(*format.Module))
+	}
+	return same
+}
+
+// addPlace adds the place of a frame in a file that may be nil.
+func (c *collection) addPlace(in *collected, f *format.Frame) {
+	if in == nil || !c.lines || f.Caller && f.Offset == 0 {
+		return
+	}
+	offset := f.Offset
+	if f.Caller {
+		offset--
+	}
+	if _, known := in.offsets[offset]; known {
+		return
+	}
+	if c.places++; c.places <= maxAhead {
+		in.offsets[offset] = struct{}{}
 	}
 }
 
@@ -170,16 +214,29 @@ func (c *collection) write(w io.Writer, r *symbol.Resolver, bar *cli.Progress) (
 	return missing, archive.Close()
 }
 
-// writeOne writes the functions of one build-id, found by the first of its paths that leads to them.
-func (c *collection) writeOne(archive *symbolarchive.Writer, r *symbol.Resolver, paths []*format.Module, missing *[]string) error {
-	for _, m := range paths {
+// writeOne writes the functions and lines of one build-id, found by the first of its paths that leads to functions.
+func (c *collection) writeOne(archive *symbolarchive.Writer, r *symbol.Resolver, in *collected, missing *[]string) error {
+	for _, m := range in.paths {
 		why, err := archive.Add(r, m)
-		if why == nil || err != nil {
+		if err != nil {
 			return err
 		}
+		if why == nil {
+			return c.writeLines(archive, r, m, in)
+		}
 	}
-	*missing = append(*missing, string(paths[0].Path))
+	*missing = append(*missing, string(in.paths[0].Path))
 	return nil
+}
+
+func (c *collection) writeLines(archive *symbolarchive.Writer, r *symbol.Resolver, m *format.Module, in *collected) error {
+	offsets := slices.Sorted(maps.Keys(in.offsets))
+	in.offsets = nil
+	why, err := archive.AddLines(r, m, offsets)
+	if why != nil && len(c.unread) < maxUnread {
+		c.unread = append(c.unread, missingLines(m, why))
+	}
+	return err
 }
 
 // listed quotes the first of some paths.
@@ -238,6 +295,18 @@ func functionsIn(archives []*symbolarchive.Archive) func(buildID []byte) (*symbo
 			}
 		}
 		return table, err
+	}
+}
+
+// linesIn returns a source of lines: the first archive that has those of a build-id.
+func linesIn(archives []*symbolarchive.Archive) func(buildID []byte) (io.Reader, error) {
+	return func(buildID []byte) (io.Reader, error) {
+		for _, a := range archives {
+			if lines, err := a.Lines(buildID); err == nil {
+				return lines, nil
+			}
+		}
+		return nil, os.ErrNotExist
 	}
 }
 

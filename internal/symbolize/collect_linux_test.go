@@ -3,6 +3,7 @@ package symbolize
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,48 @@ func TestArchiveNamesWhereTheProgramIsNot(t *testing.T) {
 			if got := frames(t, out); got != "outer inner" {
 				t.Errorf("%s: got %s", how, got)
 			}
+		}
+	}
+}
+
+// TestArchiveGivesTheSameLines: with only the archive, a frame has the lines that it has with the program.
+func TestArchiveGivesTheSameLines(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "lines")
+	source := "volatile int sink; static inline __attribute__((always_inline)) int inner(int i) { sink = i; return i * 3; }\n" +
+		"__attribute__((noinline)) int outer(int i) { return inner(i) + 1; }\nint main(int c, char **v) { return outer(c); }\n"
+	cmd := exec.Command("gcc", "-O1", "-g", "-x", "c", "-", "-o", program, "-Wl,--build-id=0x"+strings.Repeat("ab", 20))
+	cmd.Stdin = strings.NewReader(source)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	named, unnamed := captureAt(t, program, "outer", true), captureAt(t, program, "outer", false)
+	folder := t.TempDir()
+	lined := func(flags ...string) string {
+		t.Helper()
+		out := filepath.Join(folder, "out")
+		if stderr, status := run(t, append(flags, "-o", out)...); status != cli.ExitOK || stderr != "" {
+			t.Fatalf("%q: status %d: %s", flags, status, stderr)
+		}
+		return linesOf(t, out)
+	}
+	with, without := filepath.Join(folder, "with.tar"), filepath.Join(folder, "without.tar")
+	for _, flags := range [][]string{{"--collect", with}, {"--collect", without, "--no-lines"}} {
+		if stderr, status := run(t, append(flags, named)...); status != cli.ExitOK || stderr != "" {
+			t.Fatalf("%q: status %d: %s", flags, status, stderr)
+		}
+	}
+	wantNamed, want := lined(named), lined(unnamed)
+	if want != "inner@<stdin>:1 outer@<stdin>:2" {
+		t.Fatalf("with the program: %s", want)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ archive, capture, want string }{
+		{with, named, wantNamed}, {with, unnamed, want}, {without, unnamed, "outer@:0"},
+	} {
+		if got := lined("--symbol-archive", c.archive, c.capture); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.archive, got, c.want)
 		}
 	}
 }

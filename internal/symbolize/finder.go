@@ -30,7 +30,7 @@ func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Functions = functionsIn(archives)
+	o.Functions, o.Lines = functionsIn(archives), linesIn(archives)
 	ctx, cancel := context.WithCancel(context.Background())
 	if client != nil {
 		o.Fetch = fetchFrom(ctx, client)

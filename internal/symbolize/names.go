@@ -194,8 +194,12 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 func (n *namer) addLines(p *modulePlaces) {
 	err := n.lines.Lines(p.module, p.at, func(i int, line *symbol.Line) { p.lines[i] = line })
 	if err != nil && len(n.result.Unread) < maxUnread {
-		n.result.Unread = append(n.result.Unread, fmt.Errorf("source lines of %s are missing: %w", printable.Text(string(p.module.Path)), err))
+		n.result.Unread = append(n.result.Unread, missingLines(p.module, err))
 	}
+}
+
+func missingLines(m *format.Module, why error) error {
+	return fmt.Errorf("source lines of %s are missing: %w", printable.Text(string(m.Path)), why)
 }
 
 // collect finds all places that need a name or lines.
