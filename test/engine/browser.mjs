@@ -1,11 +1,11 @@
-// A headless Chromium, driven over the pipe of its debugging protocol.
+// A headless Chromium with one page, driven over the pipe of its debugging protocol.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {spawn} from 'node:child_process';
 
 export class Browser {
-  // onEvent gets the browser's events: name and parameters.
+  // onEvent gets the page's events: name and parameters.
   onEvent = () => {};
   #answers = new Map();
   #sent = 0;
@@ -18,13 +18,20 @@ export class Browser {
       `--window-size=${width},${height}`, `--user-data-dir=${browser.profile}`, 'about:blank',
     ], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
     browser.#listen(browser.child.stdio[4]);
-    const {targetInfos} = await browser.#call('Target.getTargets');
-    const page = targetInfos.find((target) => target.type === 'page');
-    const {sessionId} = await browser.#call('Target.attachToTarget', {targetId: page.targetId, flatten: true});
-    browser.session = sessionId;
-    await browser.page('Page.enable');
-    await browser.page('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: false});
+    await browser.renew(width, height);
     return browser;
+  }
+
+  // renew opens a page that shares nothing with the one before, in a window of its own, and closes that one.
+  async renew(width, height) {
+    const before = this.context;
+    this.context = (await this.#call('Target.createBrowserContext')).browserContextId;
+    const {targetId} = await this.#call('Target.createTarget', {url: 'about:blank', browserContextId: this.context, newWindow: true, width, height});
+    const {sessionId} = await this.#call('Target.attachToTarget', {targetId, flatten: true});
+    this.session = sessionId;
+    if (before) await this.#call('Target.disposeBrowserContext', {browserContextId: before});
+    await this.page('Page.enable');
+    await this.page('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: false});
   }
 
   // page sends a command to the page.
@@ -64,9 +71,9 @@ export class Browser {
     stream.setEncoding('utf8').on('data', (text) => {
       const messages = (buffered + text).split('\0');
       buffered = messages.pop();
-      for (const {id, method, params, result, error} of messages.map((message) => JSON.parse(message))) {
+      for (const {id, method, params, result, error, sessionId} of messages.map((message) => JSON.parse(message))) {
         if (method) {
-          this.onEvent(method, params);
+          if (sessionId === this.session) this.onEvent(method, params);
           continue;
         }
         const waiting = this.#answers.get(id);

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,13 +20,19 @@ const hang = 2 * time.Minute
 
 // bridge is the connection to one browser with one page: see bridge.mjs.
 type bridge struct {
-	stdin   io.WriteCloser
-	onEvent func(method string, params json.RawMessage)
-	closed  chan struct{} // once the browser has ended
+	stdin  io.WriteCloser
+	closed chan struct{} // once the browser has ended
 
 	mu      sync.Mutex
+	onEvent func(method string, params json.RawMessage)
 	sent    int
 	answers map[int]chan answer
+}
+
+// idle are the browsers that no test uses: starting one takes a second of CPU. They end with the test process.
+var idle struct {
+	mu  sync.Mutex
+	all []*bridge
 }
 
 type answer struct {
@@ -44,17 +49,45 @@ type message struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// startBridge starts a browser, which ends with the test.
-func startBridge(t testing.TB, width, height int, onEvent func(string, json.RawMessage)) *bridge {
+// takeBridge returns a browser with a new page, in which nothing is left of other tests, until the test ends.
+func takeBridge(t testing.TB, onEvent func(string, json.RawMessage)) *bridge {
 	t.Helper()
-	// Not t.TempDir: a test's long name would make the names of the browser's sockets too long.
+	idle.mu.Lock()
+	var b *bridge
+	if last := len(idle.all) - 1; last >= 0 {
+		b, idle.all = idle.all[last], idle.all[:last]
+	}
+	idle.mu.Unlock()
+	if b == nil {
+		b = startBridge(t, onEvent)
+	} else {
+		b.observe(onEvent)
+		if _, err := b.call("renew", nil); err != nil {
+			t.Fatalf("open a new page: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = b.stdin.Close() // the browser may be to blame
+			return
+		}
+		b.observe(nil)
+		idle.mu.Lock()
+		defer idle.mu.Unlock()
+		idle.all = append(idle.all, b)
+	})
+	return b
+}
+
+// startBridge starts a browser with a window of 1280 by 800.
+func startBridge(t testing.TB, onEvent func(string, json.RawMessage)) *bridge {
+	t.Helper()
+	// Not t.TempDir: a test's long name would make the names of the browser's sockets too long. The bridge removes it.
 	folder, err := os.MkdirTemp("", "wprof-page-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	cmd := exec.Command("node", filepath.Join(here(), "bridge.mjs"), strconv.Itoa(width), strconv.Itoa(height))
-	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+	cmd := exec.Command("node", filepath.Join(here(), "bridge.mjs"), folder, "1280", "800")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -68,17 +101,18 @@ func startBridge(t testing.TB, width, height int, onEvent func(string, json.RawM
 		t.Fatalf("start a browser by Node.js: %v; scripts/test installs both", err)
 	}
 	b := &bridge{stdin: stdin, onEvent: onEvent, closed: make(chan struct{}), answers: make(map[int]chan answer)}
-	go b.listen(stdout)
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		late := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
-		defer late.Stop()
-		<-b.closed
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the browser ended badly: %v", err)
-		}
-	})
+	go func() {
+		b.listen(stdout)
+		_ = cmd.Wait()
+	}()
 	return b
+}
+
+// observe passes events to a function from now on; nil: to none.
+func (b *bridge) observe(onEvent func(string, json.RawMessage)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onEvent = onEvent
 }
 
 // here is the folder of this file.
@@ -129,7 +163,12 @@ func (b *bridge) listen(stdout io.Reader) {
 			continue
 		}
 		if m.Method != "" {
-			b.onEvent(m.Method, m.Params)
+			b.mu.Lock()
+			onEvent := b.onEvent
+			b.mu.Unlock()
+			if onEvent != nil {
+				onEvent(m.Method, m.Params)
+			}
 			continue
 		}
 		b.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Page is a file that is open in a browser of its own.
+// Page is a file that is open in a browser, which no other test uses meanwhile.
 type Page struct {
 	t      testing.TB
 	bridge *bridge
@@ -28,7 +28,7 @@ type Page struct {
 // Size is how large a page is, in CSS pixels.
 type Size struct{ Width, Height int }
 
-// Open opens a file in a window of 1280 by 800 and waits until it is loaded. The browser ends with the test.
+// Open opens a file in a window of 1280 by 800 and waits until it is loaded. It closes with the test.
 func Open(t testing.TB, path string) *Page {
 	t.Helper()
 	path, err := filepath.Abs(path)
@@ -42,7 +42,7 @@ func Open(t testing.TB, path string) *Page {
 func OpenURL(t testing.TB, address string) *Page {
 	t.Helper()
 	p := &Page{t: t, url: address}
-	p.bridge = startBridge(t, 1280, 800, p.onEvent)
+	p.bridge = takeBridge(t, p.onEvent)
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", struct{}{}, nil)
 	}
