@@ -130,14 +130,14 @@ func (s *spooled) withFewSymbols(t *testing.T) *spooled {
 	return newSpooled(t, s.withSymbols(compress(t, symbols(1000, "ffffffff%08x T f%d\n"))))
 }
 
-// finishSpool is wprof-symbolize; the result stands in Stdout.
+// finishSpool is wprof-symbolize, without source lines (see variants); the result stands in Stdout.
 func finishSpool(t testing.TB, try runTool, name string, spool []byte) tools.Result {
 	t.Helper()
 	if err := os.WriteFile(name, spool, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	result := name + ".result"
-	got := try(t, hang, nil, "wprof-symbolize", name, "-o", result)
+	got := try(t, hang, nil, "wprof-symbolize", "--no-lines", name, "-o", result)
 	var err error
 	if got.Stdout, err = os.ReadFile(result); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
