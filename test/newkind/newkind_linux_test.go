@@ -57,6 +57,10 @@ func TestThePageListsTheFiles(t *testing.T) {
 	}
 }
 
+// folder is where the copy stands. It is always the same, so that the second test of the same files builds nothing: packages of
+// another folder are other packages to Go's build cache.
+const folder = "build/newkind"
+
 // example is a copy of the repository with the patch, and its tools.
 type example struct {
 	t    *testing.T
@@ -65,9 +69,16 @@ type example struct {
 
 func newExample(t *testing.T) *example {
 	t.Helper()
-	x := &example{t, t.TempDir()}
 	source, err := filepath.Abs("../..")
 	if err != nil {
+		t.Fatal(err)
+	}
+	x := &example{t, filepath.Join(source, folder)}
+	if err := os.RemoveAll(x.root); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(x.root) })
+	if err := os.MkdirAll(x.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
