@@ -119,13 +119,13 @@ func TestIntactCaptureGoesThroughEveryTool(t *testing.T) {
 
 const (
 	// somePayload is how many bytes of payloads damage hits outside the soak.
-	somePayload = 300
+	somePayload = 150
 	// headerTurns is how many blocks share the bytes of one header outside the soak.
-	headerTurns = 4
+	headerTurns = 8
 )
 
 // places are the bytes where damage is tried: all in the soak, otherwise some of the payloads, and every byte of a header, in
-// four blocks in turn.
+// eight blocks in turn.
 func places(c *captured, rng *rand.Rand) []int {
 	var headers, payload []int
 	for i, p := range c.pieces {

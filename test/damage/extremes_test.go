@@ -547,7 +547,7 @@ func everyExtreme(t *testing.T, path string) {
 	spoiled(t, func(name string, stream []byte) {
 		streams++
 		for n, c := range all {
-			if !everyVariant() && streams > 1 && (n+streams)%8 != 0 {
+			if !everyVariant() && streams > 1 && (n+streams)%16 != 0 {
 				continue
 			}
 			runs++

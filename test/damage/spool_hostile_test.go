@@ -119,7 +119,7 @@ func TestSpoolsWithFalseContentsDoNoHarm(t *testing.T) {
 	s, rng := spoolWithStacks(t).withFewSymbols(t), seeded(t)
 	name := filepath.Join(t.TempDir(), "x.part")
 	recovered := 0
-	lies := 150
+	lies := 75
 	if everyVariant() {
 		lies = 1000
 	}

@@ -258,7 +258,7 @@ func (s *spooled) damage(t *testing.T, beginning, random int) {
 
 func TestDamagedSpoolsGiveBackWhatIsWhole(t *testing.T) {
 	tools.NeedPrivilege(t)
-	recordSpool(t, "--no-stacks").damage(t, 4096, 250)
+	recordSpool(t, "--no-stacks").damage(t, 4096, 120)
 }
 
 // With stacks there are mappings and the kernel's symbols too.
@@ -266,7 +266,7 @@ func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
 	tools.NeedPrivilege(t)
 	s := spoolWithStacks(t)
 	s.each(t, "cuts with all of the kernel's symbols", 10, func(i int) damaged { return cutAt(s.spool, len(s.spool)-1-i*i*i*i) })
-	s.withFewSymbols(t).damage(t, 0, 100)
+	s.withFewSymbols(t).damage(t, 0, 50)
 }
 
 // contents is what a stream made of a spool contains.
