@@ -49,6 +49,7 @@ func tool() cli.Tool {
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},
 				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "no: leave naming functions to wprof-symbolize, except in files that have no build-id or no longer exist."},
+				{Name: "lines", Usage: "After the recording, also look up source lines and inlined functions, in the DWARF of programs and in the tables of Go programs. wprof-symbolize can do it later."},
 				{Name: "demangle", Kind: cli.String, Value: "full|short|none", Choices: symbol.Forms(), Usage: symbol.FormsHelp},
 				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: cli.CheckFolder, Usage: "Look for debug files here before /usr/lib/debug: DIR/.build-id/ab/cdef.debug, DIR/PATH and DIR/NAME."},
 			}},

@@ -19,6 +19,7 @@ type code struct {
 	programs programs
 
 	namer     Namer
+	lines     LineFinder // nil: there are none
 	queue     *nameQueue // of a live stream
 	names     *nameTable
 	modules   map[format.ModuleKey]*module
@@ -43,7 +44,7 @@ type code struct {
 	one       [1]symbol.Name
 	m         format.Module
 	f         format.Frame
-	line      format.Line
+	line      []*format.Line // used again for each frame
 	s         format.Stack
 
 	summary codeSummary
@@ -72,11 +73,14 @@ const (
 	frameCost = 160
 	stackCost = 200
 	partCost  = 160
+	lineCost  = 64
+	// maxLineBytes bounds the names and paths of a frame's lines. Without it one stack could fill a section.
+	maxLineBytes = 32 << 10
 )
 
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
-		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names,
+		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, lines: o.Lines,
 		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*symbol.KernelModule]*module),
 		byPointer: make(map[*format.Module]*module),
 	}

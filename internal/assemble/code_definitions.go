@@ -2,6 +2,8 @@ package assemble
 
 import (
 	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
 )
 
 // define writes the definition of a stack under a new id, and before it those of its frames.
@@ -41,11 +43,41 @@ func (c *code) defineFrame(f *frame) uint32 {
 	d.Id, d.Module, d.Offset, d.Caller = f.id, c.defineModule(f.module), f.offset, f.caller
 	d.FunctionOffset, d.Lines = 0, d.Lines[:0]
 	if f.function != "" {
-		c.line.Function = []byte(f.function)
-		d.FunctionOffset, d.Lines = f.start, append(d.Lines, &c.line)
+		d.FunctionOffset, d.Lines = f.start, c.linesOf(f)
 	}
 	_ = c.out.w.DefineFrame(d)
 	return f.id
+}
+
+// linesOf returns the functions of a frame that has a name, which is of its last one. They are valid until the next call. Once
+// the section is full, which it may be before the next event, a frame has only its name.
+func (c *code) linesOf(f *frame) []*format.Line {
+	n, bytes := 0, 0
+	for l := f.line; l != nil; l = l.Outer {
+		n++
+		bytes += len(l.Function) + len(l.File)
+	}
+	if n == 0 || bytes > maxLineBytes || c.bytes > maxCode || c.out.w.DefinitionBytes() > c.out.full {
+		line := c.lineAt(0)
+		line.Function, line.File, line.Line = []byte(f.function), nil, 0
+		return c.line[:1]
+	}
+	c.bytes += n * lineCost
+	for i, l := 0, f.line; l != nil; i, l = i+1, l.Outer {
+		line, function := c.lineAt(i), l.Function
+		if l.Outer == nil {
+			function = f.function
+		}
+		line.Function, line.File, line.Line = []byte(function), []byte(l.File), l.Line
+	}
+	return c.line[:n]
+}
+
+func (c *code) lineAt(i int) *format.Line {
+	if i == len(c.line) {
+		c.line = append(c.line, new(format.Line))
+	}
+	return c.line[i]
 }
 
 func (c *code) defineModule(m *module) uint32 {

@@ -116,6 +116,51 @@ end 4100
 	}
 }
 
+// lineFinder knows one line everywhere in /bin/alpha, into which another function is inlined.
+type lineFinder struct{ function string }
+
+func (l lineFinder) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
+	if string(m.Path) != "/bin/alpha" {
+		return
+	}
+	outer := &symbol.Line{Function: "in the source", File: "outer.c", Line: 7}
+	for i := range at {
+		visit(i, &symbol.Line{Function: l.function, File: "inner.c", Line: 8, Outer: outer})
+	}
+}
+
+// TestFramesGetLines: the last function keeps the name of its symbol. A chain that could fill a section is left out.
+func TestFramesGetLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		function string
+		lined    bool
+	}{
+		"lines":       {"inlined", true},
+		"a huge name": {strings.Repeat("n", maxLineBytes), false},
+	} {
+		o := textOptions()
+		o.Lines = lineFinder{c.function}
+		out, _ := finaliseWith(t, sampleText+"round 4000\nend 4100\n", o)
+		if has := strings.Contains(out, `file="inner.c" line=8`) && strings.Contains(out, `function="alpha_4" file="outer.c" line=7`); has != c.lined || strings.Contains(out, "in the source") {
+			t.Errorf("%s: lines: %v, want %v:\n%s", name, has, c.lined, out)
+		}
+	}
+}
+
+// TestFullSectionTakesOnlyNames: the last event before an epoch may have many frames.
+func TestFullSectionTakesOnlyNames(t *testing.T) {
+	f := newFinaliser(openText(t, sampleText+"round 4000\nend 4100\n"), format.NewWriter(io.Discard, format.WriterOptions{}), textOptions())
+	c := f.apply.code
+	one := &frame{function: "f", line: &symbol.Line{Function: "g", File: "a.c", Line: 1}}
+	if got := c.linesOf(one); len(got) != 1 || string(got[0].Function) != "f" || string(got[0].File) != "a.c" || c.bytes != lineCost {
+		t.Errorf("got %v, %d bytes", got, c.bytes)
+	}
+	c.bytes = maxCode + 1
+	if got := c.linesOf(one); len(got) != 1 || string(got[0].Function) != "f" || len(got[0].File) > 0 || got[0].Line != 0 {
+		t.Errorf("of a full section: %v", got)
+	}
+}
+
 // startNamer names functions so that threads begin in the first half of a file.
 type startNamer struct{}
 

@@ -114,6 +114,7 @@ func (c *code) name(f *frame) {
 		return
 	}
 	at := symbol.Address{Offset: f.offset, Caller: f.caller}
+	f.line = m.lines[at]
 	ref, noted := m.names[side(f.caller)][f.offset]
 	switch {
 	case noted && ref.name != pendingName:

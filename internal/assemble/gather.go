@@ -37,7 +37,7 @@ func (f *finaliser) gather() error {
 	}
 	slices.SortFunc(g.jits, func(a, b jitSince) int { return cmp.Compare(a.at, b.at) })
 	f.taker.jits = g.jits
-	code.names.lookUpAll(code.namer, code.modules)
+	code.names.lookUpAll(code.namer, code.lines, code.modules)
 	return nil
 }
 

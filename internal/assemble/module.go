@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"wprof/format"
+	"wprof/internal/symbol"
 )
 
 // module is one piece of code that addresses were found in.
@@ -16,6 +17,7 @@ type module struct {
 	frames [2]map[uint64]uint32
 	// Names that are known, over all sections.
 	names [2]map[uint64]nameRef
+	lines map[symbol.Address]*symbol.Line // the innermost at each place; nil: they were not looked up
 	count moduleCount
 }
 
@@ -33,7 +35,8 @@ type frame struct {
 	id       uint32 // in this section; 0: not defined
 	named    uint32 // code.round when its name came; 0: before the definition
 	function string
-	start    uint64 // bytes from the function's beginning
+	start    uint64       // bytes from the function's beginning
+	line     *symbol.Line // the innermost function; nil: not known
 }
 
 // maxModules bounds what is kept of modules over sections. Beyond it, an epoch drops all of them.

@@ -15,6 +15,11 @@ type Namer interface {
 	Names(m *format.Module, at []symbol.Address, out []symbol.Name) error
 }
 
+// LineFinder finds source lines, as [symbol.Resolver] does. Why there are none is for itself to report.
+type LineFinder interface {
+	Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line))
+}
+
 // canHaveNames reports whether frames of a module can have names.
 func canHaveNames(m *format.Module) bool {
 	kind := format.ModuleKind(m.Kind)
@@ -97,13 +102,13 @@ func (n *nameTable) set(m *module, at symbol.Address, name *symbol.Name) {
 // clear drops all names, which are those of some modules.
 func (n *nameTable) clear(modules map[format.ModuleKey]*module) {
 	for _, m := range modules {
-		m.names = [2]map[uint64]nameRef{}
+		m.names, m.lines = [2]map[uint64]nameRef{}, nil
 	}
 	*n = *newNameTable()
 }
 
 // lookUpAll looks up everything that was noted, module by module, so that one symbol table is in memory at a time.
-func (n *nameTable) lookUpAll(namer Namer, modules map[format.ModuleKey]*module) {
+func (n *nameTable) lookUpAll(namer Namer, lines LineFinder, modules map[format.ModuleKey]*module) {
 	all := slices.Collect(maps.Values(modules))
 	slices.SortFunc(all, func(a, b *module) int {
 		return cmp.Or(cmp.Compare(a.definition.Kind, b.definition.Kind), cmp.Compare(string(a.definition.Path), string(b.definition.Path)),
@@ -121,6 +126,10 @@ func (n *nameTable) lookUpAll(namer Namer, modules map[format.ModuleKey]*module)
 			for i := range some {
 				n.set(m, some[i], &out[i])
 			}
+		}
+		if lines != nil && len(at) > 0 && format.ModuleKind(m.definition.Kind) == format.ModuleKind_MODULE_FILE {
+			m.lines = make(map[symbol.Address]*symbol.Line)
+			lines.Lines(m.definition, at, func(i int, line *symbol.Line) { m.lines[at[i]] = line })
 		}
 	}
 }

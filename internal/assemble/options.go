@@ -15,6 +15,8 @@ type Options struct {
 	// Names gives frames their names; nil: they get none. A live stream looks them up in a goroutine of its own, which has
 	// ended when Finalise returns.
 	Names Namer
+	// Lines gives named frames their source lines and inlined functions; nil: they get none, as in a live stream.
+	Lines LineFinder
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost

@@ -28,6 +28,7 @@ type Config struct {
 	Stacks      Stacks
 	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
 	UnwindCache string        // folder for unwind tables; "": none
+	Lines       bool          // look up source lines and inlined functions at the end
 	Symbolize   bool          // name everything, even functions that could be named later
 	DebugDirs   []string      // that are searched before /usr/lib/debug
 	Names       symbol.Form   // of C++ and Rust
@@ -79,6 +80,13 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	}
 	cfg.Names = symbol.ParseForm(inv.String("demangle"))
 	cfg.Symbolize = inv.String("symbolize") != "no"
+	cfg.Lines = inv.Bool("lines")
+	switch {
+	case cfg.Lines && !cfg.Symbolize:
+		return nil, cli.Usagef("--lines needs names of functions: leave out --symbolize=no, or --lines, and use wprof-symbolize")
+	case cfg.Lines && inv.Bool("live"):
+		return nil, cli.Usagef("--lines does not work with --live: use wprof-symbolize on the file")
+	}
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err
 	}

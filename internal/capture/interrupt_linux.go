@@ -19,13 +19,19 @@ import (
 // file system does not respond. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
 // a file may be large, and its file system may never respond.
 type interruptible struct {
-	begin  func() assemble.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
+	begin  func() source // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
 	stop   <-chan struct{}
-	limit  time.Duration  // of one module
-	poll   time.Duration  // interval between checks of the thread that reads symbols
-	names  assemble.Namer // nil: begin has to be called
-	hung   []string       // paths of the modules that were left out
-	failed error          // why there are no more names
+	limit  time.Duration // of one module
+	poll   time.Duration // interval between checks of the thread that reads symbols
+	names  source        // nil: begin has to be called
+	hung   []string      // paths of the modules that were left out
+	failed error         // why there are no more names
+}
+
+// source is where names and lines come from.
+type source interface {
+	assemble.Namer
+	assemble.LineFinder
 }
 
 const (
@@ -45,23 +51,50 @@ var (
 
 // Names implements assemble.Namer.
 func (n *interruptible) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
+	at = slices.Clone(at)
+	found := make([]symbol.Name, len(at))
+	done, err := n.look(m, func(names source) error { return names.Names(m, at, found) })
+	if done {
+		copy(out, found)
+	}
+	return err
+}
+
+// Lines implements assemble.LineFinder.
+func (n *interruptible) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
+	at = slices.Clone(at)
+	found := make([]*symbol.Line, len(at))
+	done, _ := n.look(m, func(names source) error { // Names reports what ends it
+		names.Lines(m, at, func(i int, line *symbol.Line) { found[i] = line })
+		return nil
+	})
+	if !done {
+		return
+	}
+	for i, line := range found {
+		if line != nil {
+			visit(i, line)
+		}
+	}
+}
+
+// look runs a look-up in a module. It returns false if that was abandoned, or not begun.
+func (n *interruptible) look(m *format.Module, lookUp func(source) error) (bool, error) {
 	if n.failed != nil {
-		return n.failed
+		return false, n.failed
 	}
 	if slices.Contains(n.hung, string(m.Path)) {
-		return errHung
+		return false, errHung
 	}
 	if n.names == nil {
 		n.names = n.begin()
 	}
-	at = slices.Clone(at)
-	found := make([]symbol.Name, len(at))
 	done, thread := make(chan error, 1), make(chan int, 1)
-	go func(names assemble.Namer) {
+	go func(names source) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		thread <- unix.Gettid()
-		done <- names.Names(m, at, found)
+		done <- lookUp(names)
 	}(n.names)
 	late := time.NewTimer(n.limit)
 	defer late.Stop()
@@ -71,8 +104,7 @@ func (n *interruptible) Names(m *format.Module, at []symbol.Address, out []symbo
 	for {
 		select {
 		case err := <-done:
-			copy(out, found)
-			return err
+			return true, err
 		case <-n.stop:
 			n.failed = errInterrupted
 		case <-late.C:
@@ -83,11 +115,11 @@ func (n *interruptible) Names(m *format.Module, at []symbol.Address, out []symbo
 			}
 			n.names, n.hung = nil, append(n.hung, string(m.Path))
 			if len(n.hung) < maxHung {
-				return errHung
+				return false, errHung
 			}
 			n.failed = fmt.Errorf("naming of functions was ended, because %d files could not be read, %q the last: the rest have no names; check their file systems", maxHung, m.Path)
 		}
-		return n.failed
+		return false, n.failed
 	}
 }
 

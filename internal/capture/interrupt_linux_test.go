@@ -2,12 +2,13 @@ package capture
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"wprof/format"
-	"wprof/internal/assemble"
 	"wprof/internal/symbol"
 )
 
@@ -25,8 +26,16 @@ func (s slowNames) Names(m *format.Module, at []symbol.Address, out []symbol.Nam
 	return nil
 }
 
+func (s slowNames) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
+	s.requests <- string(m.Path)
+	if len(m.Path) == 0 {
+		select {}
+	}
+	visit(len(at)-1, &symbol.Line{File: string(m.Path)})
+}
+
 func (s slowNames) interruptible(limit, poll time.Duration) *interruptible {
-	return &interruptible{begin: func() assemble.Namer { return s }, limit: limit, poll: poll}
+	return &interruptible{begin: func() source { return s }, limit: limit, poll: poll}
 }
 
 func TestSignalLeavesNamesOut(t *testing.T) {
@@ -49,6 +58,32 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 	}
 	if err := n.Names(fast, at, out); !errors.Is(err, errInterrupted) || len(slow.requests) > 0 {
 		t.Errorf("after the signal: %v, and %d more modules were requested", err, len(slow.requests))
+	}
+}
+
+func TestSignalLeavesLinesOut(t *testing.T) {
+	stop := make(chan struct{})
+	slow := slowNames{make(chan string, 10)}
+	n := slow.interruptible(time.Hour, time.Hour)
+	n.stop = stop
+	lines := func(m *format.Module) (found []string) {
+		n.Lines(m, make([]symbol.Address, 2), func(i int, line *symbol.Line) { found = append(found, fmt.Sprint(i, line.File)) })
+		return found
+	}
+	fast := &format.Module{Path: []byte("fast")}
+	if got := lines(fast); !slices.Equal(got, []string{"1fast"}) {
+		t.Errorf("got %q", got)
+	}
+	go func() {
+		<-slow.requests
+		<-slow.requests
+		close(stop)
+	}()
+	if got := lines(&format.Module{}); len(got) > 0 {
+		t.Errorf("lines that take forever: %q", got)
+	}
+	if got := lines(fast); len(got) > 0 || !errors.Is(n.failed, errInterrupted) {
+		t.Errorf("after the signal: %q, %v", got, n.failed)
 	}
 }
 

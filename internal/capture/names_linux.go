@@ -49,6 +49,14 @@ func (n *names) Names(m *format.Module, at []symbol.Address, out []symbol.Name) 
 	return nil
 }
 
+// Lines implements assemble.LineFinder. Why lines are missing is not reported: most programs have none, and wprof-symbolize says
+// it.
+func (n *names) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
+	if !n.files.Hung(m) {
+		_ = n.resolver.Lines(m, at, visit)
+	}
+}
+
 func namedLater(m *format.Module) bool {
 	if format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE || len(m.BuildId) == 0 {
 		return false

@@ -336,7 +336,7 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 	o.Cost = s.cost
 	if s.rec.code != nil {
 		var last *names
-		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() assemble.Namer {
+		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() source {
 			last = newNames(recorded, s.rec.code.watcher.Files(), s.cfg, s.inv.Stopped(), s.rec.signalledTime())
 			return last
 		}}
@@ -350,6 +350,9 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 			}
 		}()
 		o.Names = limited
+		if s.cfg.Lines {
+			o.Lines = limited
+		}
 	}
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})

@@ -143,7 +143,7 @@ func TestMalformedStoredLinesAreReported(t *testing.T) {
 		"cut text":                 {packedPieces(16, 0, 1, 0, 5), 0, errStoredLines},
 		"no gzip":                  {"text", 0, errStoredLines},
 		"wrong sum":                {wrongSum(packedPieces(16, 0, 1, 0, "f", 1, 7)), 1, errStoredLines},
-		"too many places":  {packedPieces(16, 0, 1, 0, "f", 1, 7, "\x01\x00"+strings.Repeat("\x01\x01\x00", maxStoredPlaces)), 1, errStoredLines},
+		"too many places":          {packedPieces(16, 0, 1, 0, "f", 1, 7, "\x01\x00"+strings.Repeat("\x01\x01\x00", maxStoredPlaces)), 1, errStoredLines},
 	} {
 		visits := 0
 		err := readLines(strings.NewReader(c.packed), RawForm, []uint64{15, 16, 20, 2000}, func(int, *Line) { visits++ })

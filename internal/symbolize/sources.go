@@ -27,6 +27,19 @@ func (r reasons) Names(m *format.Module, at []symbol.Address, out []symbol.Name)
 	return nil
 }
 
+// spoolLines is a resolver that keeps why modules have no lines.
+type spoolLines struct {
+	resolver *symbol.Resolver
+	unread   []error
+}
+
+// Lines implements assemble.LineFinder.
+func (s *spoolLines) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
+	if err := s.resolver.Lines(m, at, visit); err != nil && len(s.unread) < maxUnread {
+		s.unread = append(s.unread, missingLines(m, err))
+	}
+}
+
 // spoolSources returns the sources of names for a spool, which contains the kernel's symbols.
 func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbol.Options {
 	boot := recorded.BootID()

@@ -121,12 +121,20 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 		return err
 	}
 	defer resolver.Close()
-	summary, err := assemble.Finalise(recorded, w, assemble.Options{Progress: bar.Set, Names: reasons{resolver.Resolver}})
+	o := assemble.Options{Progress: bar.Set, Names: reasons{resolver.Resolver}}
+	lines := &spoolLines{resolver: resolver.Resolver}
+	if !inv.Bool("no-lines") {
+		o.Lines = lines
+	}
+	summary, err := assemble.Finalise(recorded, w, o)
 	bar.Done()
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
 	}
 	resolver.report()
+	for _, unread := range lines.unread {
+		inv.Warnf("%s", unread)
+	}
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
