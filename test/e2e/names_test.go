@@ -48,13 +48,17 @@ func theHotPrograms(t *testing.T) *hotOriginals {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
+		assembly := filepath.Join(dir, "hot.s")
+		if out, err := exec.Command("gcc", "-O1", "-DPAD=PAD", "-S", "-o", assembly, "testdata/hot.c").CombinedOutput(); err != nil {
+			t.Fatalf("compile hot.c: %v: %s", err, out)
+		}
 		var group sync.WaitGroup
 		next := make(chan int)
 		errs := make([]error, hotPrograms)
 		for range runtime.NumCPU() {
 			group.Go(func() {
 				for i := range next {
-					errs[i] = buildHot(dir, i)
+					errs[i] = buildHot(dir, assembly, i)
 				}
 			})
 		}
@@ -74,14 +78,14 @@ func theHotPrograms(t *testing.T) *hotOriginals {
 	return &hot
 }
 
-// buildHot links one program at a fixed address, so that a sample can be placed even if nothing is known of the file.
-func buildHot(dir string, i int) error {
+// buildHot assembles and links one program at a fixed address, so that a sample can be placed even if nothing is known of the file.
+func buildHot(dir, assembly string, i int) error {
 	id := "-Wl,--build-id=none"
 	if i >= hotWithout {
 		id = fmt.Sprintf("-Wl,--build-id=0x%040x", 0xabcd0000+i)
 	}
 	path := filepath.Join(dir, hotName(i))
-	if out, err := exec.Command("gcc", "-O1", "-no-pie", fmt.Sprintf("-DPAD=%d", i), id, "-o", path, "testdata/hot.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-no-pie", fmt.Sprintf("-Wa,--defsym,PAD=%d", i), id, "-o", path, assembly).CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", path, err, out)
 	}
 	out, err := exec.Command("nm", "-S", path).Output()
