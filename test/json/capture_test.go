@@ -51,7 +51,7 @@ func theCapture(t *testing.T) *capture {
 func beBusy(t *testing.T) (said string) {
 	t.Helper()
 	var together sync.WaitGroup
-	for _, args := range []string{"pingpong 3000", "storm 120", "names", "execs", "bytes"} {
+	for _, args := range []string{"pingpong 1000", "storm 120", "names", "execs", "bytes"} {
 		together.Go(func() { busy(t, args) })
 	}
 	together.Go(func() { build(t) })
