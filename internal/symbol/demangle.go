@@ -5,9 +5,12 @@ import (
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"wprof/internal/demangle/dlang"
+	"wprof/internal/demangle/swift"
 )
 
-// Form is how C++ and Rust names are written.
+// Form is how the names of languages that mangle them are written.
 type Form int
 
 const (
@@ -16,14 +19,14 @@ const (
 	DefaultForm Form = iota
 	// ShortForm is the default form without the arguments of templates: "std::vector::push_back".
 	ShortForm
-	// FullForm is the complete name, as LLVM writes it: "std::vector<int>::push_back(int const&)".
+	// FullForm is the complete name, as LLVM, swift-demangle and GNU c++filt write it: "std::vector<int>::push_back(int const&)".
 	FullForm
 	// RawForm is the name as it is in the file.
 	RawForm
 )
 
 // FormsHelp explains [Forms].
-const FormsHelp = "How names of C++ and Rust are written. full: with parameters; short: without parameters and template arguments; " +
+const FormsHelp = "How names of C++, Rust, Swift and D are written. full: with parameters; short: without parameters and template arguments; " +
 	"none: as in the symbol table. By default without parameters, but with template arguments."
 
 // Forms are the words for forms that [ParseForm] knows.
@@ -49,9 +52,10 @@ const (
 	maxDemangledPower = 16
 )
 
-// Demangle returns the name of a C++ or Rust function in a form, and other names unchanged, also those of Swift and D.
+// Demangle returns the name of a C++, Rust, Swift or D function in a form, and other names unchanged. The names of Swift before
+// version 4 are among these.
 func Demangle(name string, form Form) (demangled string) {
-	if form == RawForm || !isMangled(name) || len(name) > maxMangledBytes {
+	if form == RawForm || len(name) > maxMangledBytes {
 		return name
 	}
 	defer func() {
@@ -59,6 +63,23 @@ func Demangle(name string, form Form) (demangled string) {
 			demangled = name
 		}
 	}()
+	ok := false
+	switch {
+	case isItanium(name):
+		demangled, ok = demangleItanium(name, form)
+	case strings.HasPrefix(name, "_D"):
+		demangled, ok = dlang.Demangle(name, dlang.Options{Parameters: form == FullForm, Arguments: form != ShortForm})
+	case isSwift(name):
+		demangled, ok = swift.Demangle(name, swift.Options{Types: form == FullForm, Arguments: form != ShortForm})
+	}
+	if !ok {
+		return name
+	}
+	return demangled
+}
+
+// demangleItanium demangles names of C++, and those of Rust, whose older scheme is C++'s.
+func demangleItanium(name string, form Form) (demangled string, ok bool) {
 	options := []demangle.Option{demangle.NoParams, demangle.NoEnclosingParams, demangle.MaxLength(maxDemangledPower)}
 	switch {
 	case form == FullForm:
@@ -68,12 +89,12 @@ func Demangle(name string, form Form) (demangled string) {
 	}
 	s, err := demangle.ToString(name, options...)
 	if err != nil || s == "" {
-		return name
+		return "", false
 	}
 	if form == ShortForm && isRust(name) {
-		return withoutGenerics(s)
+		return withoutGenerics(s), true
 	}
-	return s
+	return s, true
 }
 
 // isRust reports whether a mangled name is one of Rust's: of the v0 scheme, or of the older one, which ends with a hash.
@@ -124,10 +145,15 @@ func isPathEnd(c byte) bool {
 	return c == ':' || c == '_' || c == '}' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// isMangled reports whether a name may be mangled. Most names of C and Go are not.
-func isMangled(name string) bool {
+// isItanium reports whether a name may be one of C++ or Rust. Most names of C and Go are of no scheme.
+func isItanium(name string) bool {
 	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") || strings.HasPrefix(name, "__Z") ||
 		strings.HasPrefix(name, "___Z")
+}
+
+// isSwift reports whether a name may be one of Swift.
+func isSwift(name string) bool {
+	return strings.HasPrefix(name, "$") || strings.HasPrefix(name, "_$") || strings.HasPrefix(name, "_T0")
 }
 
 // withoutVersion removes "@VERSION" and "@@VERSION", which linkers append to the names of versioned functions.

@@ -34,6 +34,41 @@ func TestDemanglingIsBounded(t *testing.T) {
 	}
 }
 
+func TestNamesOfSwiftAndD(t *testing.T) {
+	for mangled, want := range map[string]map[Form]string{
+		"$s4main5ShapeV4areaSdvg": {DefaultForm: "main.Shape.area.getter", FullForm: "main.Shape.area.getter : Swift.Double"},
+		"_$s4main3runyySiFyycfU_": {DefaultForm: "closure #1 in main.run", FullForm: "closure #1 () -> () in main.run(Swift.Int) -> ()"},
+		"$s4main3runyyYaFTY0_":    {DefaultForm: "(1) suspend resume partial function for main.run"},
+		"$s4main3fooyyxlFSi_Tg5":  {DefaultForm: "generic specialization <Swift.Int> of main.foo"},
+		"$e4main3fooyyF":          {DefaultForm: "main.foo"}, // Embedded Swift
+		"_D4test__T3fooTiZQhFiZi": {DefaultForm: "test.foo!(int).foo", FullForm: "test.foo!(int).foo(int)"},
+		"_Dmain":                  {DefaultForm: "D main", FullForm: "D main", ShortForm: "D main"},
+		"_D4test3fooFZv.part.0":   {DefaultForm: "test.foo", FullForm: "test.foo() (.part.0)"},
+	} {
+		for form, want := range want {
+			if got := Demangle(mangled, form); got != want {
+				t.Errorf("%s, form %d: got %s, want %s", mangled, form, got, want)
+			}
+		}
+		if got := Demangle(mangled, RawForm); got != mangled {
+			t.Errorf("%s: got %s for the raw form", mangled, got)
+		}
+	}
+}
+
+func TestNamesOfCStayAsTheyAre(t *testing.T) {
+	for _, name := range []string{
+		"_D", "_Dtest", "_D_x", "_DYNAMIC", "_D1", "_D4test", "_Divide", "_Dunord", "_T0", "_T0x", "_Tlb", "_TIFFOpen", "$", "$s", "$st",
+		"$sort", "$x", "$d", "$a", "_$_", "_$s", "__x64_sys_read", "_DTi", "_TFC4main3foo3barfT_T_", // Swift 3
+	} {
+		for _, form := range []Form{DefaultForm, ShortForm, FullForm} {
+			if got := Demangle(name, form); got != name {
+				t.Errorf("%s, form %d: got %s", name, form, got)
+			}
+		}
+	}
+}
+
 func base36(n int) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if n < 36 {
@@ -56,8 +91,8 @@ func TestShortNamesHaveNoParametersAndNoTemplateArguments(t *testing.T) {
 		"_RNvXCs4fqI2P2rA04_7mycrateINtB2_3VecmENtB2_5Trait3fooB2_": "<mycrate::Vec as mycrate::Trait>::foo",
 		"_RNCNvC6_123foo3bar0":                                      "123foo::bar::{closure#0}",
 		"main.main":                                                 "main.main",
-		"$s4main3fooyyF":                                            "$s4main3fooyyF", // Swift
-		"_D4test3fooFZv":                                            "_D4test3fooFZv", // D
+		"$s4main3fooyyxlFSi_Tg5":                                    "generic specialization of main.foo",
+		"_D4test__T3fooTiZQhFNaNbNiNfiZ3barMFZi":                    "test.foo.foo.bar",
 	} {
 		if got := Demangle(mangled, ShortForm); got != want {
 			t.Errorf("%s: got %s, want %s", mangled, got, want)

@@ -138,6 +138,8 @@ func FuzzDemangle(f *testing.F) {
 	f.Add("_ZNSt6vectorIiSaIiEE9push_backERKi")
 	f.Add("_RNvC6_123foo3bar")
 	f.Add("_Z1fIiEDTcl1gfp_EET_")
+	f.Add("$s4main3fooyyxlFSi_Tg5")
+	f.Add("_D4test__T3fooTiZQhFiZi")
 	f.Fuzz(func(t *testing.T, name string) {
 		for _, form := range []Form{DefaultForm, ShortForm, FullForm} {
 			if got := Demangle(name, form); len(got) > 1<<maxDemangledPower && got != name {

@@ -124,7 +124,7 @@ func compareDemangled(t *testing.T, symbolizer, name string, table *Table, addre
 	mangled, different := 0, 0
 	for i, a := range addresses {
 		s, ok := table.Lookup(a)
-		if !ok || s.Name != raw[i] || !isMangled(s.Name) || oldRust.MatchString(s.Name) {
+		if !ok || s.Name != raw[i] || !isItanium(s.Name) || oldRust.MatchString(s.Name) {
 			continue
 		}
 		mangled++
