@@ -47,7 +47,8 @@ type code struct {
 	line      []*format.Line // used again for each frame
 	s         format.Stack
 
-	summary codeSummary
+	summary   codeSummary
+	generated map[uint32]*GeneratedCode // by pid
 }
 
 // part is the frames of a stack that stand in user space, or in the kernel.
@@ -56,6 +57,8 @@ type part struct {
 	kernel bool
 	cut    bool
 	end    format.StackEnd
+
+	generated hasGenerated
 }
 
 type stackKey struct{ user, kernel *part }
@@ -82,7 +85,7 @@ func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Opti
 	c := &code{
 		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, lines: o.Lines,
 		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*symbol.KernelModule]*module),
-		byPointer: make(map[*format.Module]*module),
+		byPointer: make(map[*format.Module]*module), generated: make(map[uint32]*GeneratedCode),
 	}
 	c.beginSection()
 	return c
@@ -150,6 +153,9 @@ func (c *code) stackOf(user, kernel *stackDef) format.StackID {
 	if u == nil && k == nil {
 		return 0
 	}
+	if u != nil && u.generated.any {
+		c.countGenerated(user.pid, u.generated)
+	}
 	key := stackKey{u, k}
 	s := c.stacks[key]
 	if s == nil {
@@ -212,6 +218,7 @@ func (c *code) resolve(t *stackDef) *part {
 	for i := range p.frames {
 		p.frames[i] = binary.LittleEndian.Uint32(c.key[4*i:])
 	}
+	p.generated = c.generatedIn(p)
 	c.parts[string(c.key)] = p
 	c.bytes += partCost + 8*len(p.frames)
 	return p

@@ -111,6 +111,7 @@ func (c *code) addTo(s *Summary) {
 	s.Samples = c.out.counts[format.KindSample]
 	s.User, s.Kernel, s.Stacks = c.summary.user, c.summary.kernel, c.summary.stacks
 	s.Stacks.Lost = c.summary.lost
+	s.Generated = c.generatedCode()
 	s.Modules = slices.Clone(c.summary.retired)
 	for _, m := range c.modules {
 		s.Modules = m.appendCount(s.Modules)

@@ -37,5 +37,6 @@ type Summary struct {
 	Samples      uint64
 	User, Kernel FrameCount
 	Stacks       StackCount
-	Modules      []ModuleFrames // those with the most nameless frames first
+	Modules      []ModuleFrames  // those with the most nameless frames first
+	Generated    []GeneratedCode // those with the most nameless stacks first
 }

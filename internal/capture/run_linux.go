@@ -477,7 +477,7 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	for _, text := range []string{s.unopened(), s.unnamed, s.hungText()} {
+	for _, text := range append([]string{s.unopened(), s.unnamed, s.hungText()}, generatedTexts(s.summary.Generated)...) {
 		if text != "" {
 			s.inv.Warnf("%s", text)
 		}

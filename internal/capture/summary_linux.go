@@ -87,22 +87,45 @@ func (o *Outcome) CutText() string {
 	if s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {
 		return ""
 	}
-	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b assemble.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
+	worst := worstCut(o.Modules)
 	var parts []string
+	files := false // some of them are no generated code
 	for _, m := range worst[:min(len(worst), 3)] {
 		if share := 100 * float64(m.Cut) / float64(s.Cut); share >= 1 {
 			parts = append(parts, fmt.Sprintf("%.0f%% %s", share, m.Path))
+			files = files || m.Path != generatedPath
 		}
 	}
-	help := "build it with -fno-omit-frame-pointer"
+	help := ""
 	switch {
+	case !files:
 	case o.ByTables:
-		help = "it has no call frame information, or its tables were not ready yet"
+		help = "; it has no call frame information, or its tables were not ready yet"
 	case runtime.GOARCH == "amd64":
-		help = "record with --unwind=auto or " + help
+		help = "; record with --unwind=auto or build it with -fno-omit-frame-pointer"
+	default:
+		help = "; build it with -fno-omit-frame-pointer"
 	}
-	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides its callers; "+help,
-		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides its callers%s",
+		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "), help)
+}
+
+// generatedPath stands for all modules of generated code.
+const generatedPath = "generated code"
+
+// worstCut returns the modules with the most cut stacks first, and generated code as one.
+func worstCut(modules []assemble.ModuleFrames) (worst []assemble.ModuleFrames) {
+	generated := assemble.ModuleFrames{Path: generatedPath}
+	for _, m := range modules {
+		if m.Kind == format.ModuleKind_MODULE_JIT || m.Kind == format.ModuleKind_MODULE_ANON {
+			generated.Cut += m.Cut
+		} else {
+			worst = append(worst, m)
+		}
+	}
+	worst = append(worst, generated)
+	slices.SortStableFunc(worst, func(a, b assemble.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
+	return worst
 }
 
 func (o *Outcome) lostTo(cause format.Cause) bool {

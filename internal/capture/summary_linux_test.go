@@ -68,3 +68,19 @@ func TestManyCutStacksAreReportedWithTheirModules(t *testing.T) {
 		t.Errorf("a fifth is reported: %s", got)
 	}
 }
+
+// TestCutStacksOfGeneratedCodeGetNoAdviceForCompilers: flags of compilers and tables do not apply to it.
+func TestCutStacksOfGeneratedCodeGetNoAdviceForCompilers(t *testing.T) {
+	for _, byTables := range []bool{true, false} {
+		o := Outcome{
+			ByTables: byTables, Stacks: assemble.StackCount{User: 1000, Cut: 300},
+			Modules: []assemble.ModuleFrames{
+				{Path: "//anon", Kind: format.ModuleKind_MODULE_ANON, Cut: 100}, {Path: "/tmp/perf-1.map", Kind: format.ModuleKind_MODULE_JIT, Cut: 200},
+			},
+		}
+		const want = "30% of 1,000 user stacks look cut (100% generated code): code without frame pointers hides its callers"
+		if got := o.CutText(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}

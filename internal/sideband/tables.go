@@ -328,6 +328,25 @@ func (t *Tables) Resolve(pid uint32, address uint64) (*format.Module, uint64) {
 	return m.module, m.offset + (address - m.start)
 }
 
+// Files returns the paths of the files whose code a process has mapped, in the order of their addresses, up to a number of them.
+func (t *Tables) Files(pid uint32, limit int) (paths []string) {
+	p := t.processes[pid]
+	if p == nil {
+		return nil
+	}
+	var last *format.Module
+	for i := range p.maps.maps {
+		m := p.maps.maps[i].module
+		if m == last || format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE {
+			continue
+		}
+		if last = m; len(paths) < limit {
+			paths = append(paths, string(m.Path))
+		}
+	}
+	return paths
+}
+
 // Version changes whenever Resolve may return something else for a process.
 func (t *Tables) Version(pid uint32) uint64 {
 	if p := t.processes[pid]; p != nil {
