@@ -57,7 +57,7 @@ func TestFilesOfAnotherBuildAreReportedOnce(t *testing.T) {
 	for i := range 5 {
 		other := copyFile(t, program, filepath.Join(t.TempDir(), fmt.Sprintf("replaced%d", i)))
 		m := moduleOf(t, other)
-		m.BuildId = append([]byte{byte(i)}, m.BuildId[1:]...)
+		m.BuildId = append([]byte{m.BuildId[0] ^ byte(i+1)}, m.BuildId[1:]...)
 		for range 2 {
 			if got := nameOne(t, r, m, at); got.OK {
 				t.Errorf("got %+v for another build-id", got)
