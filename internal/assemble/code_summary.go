@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 	"wprof/internal/stacks"
 )
 
@@ -98,7 +99,9 @@ func (c *code) isGenerated(p *part) bool {
 		if m.definition == nil {
 			return false
 		}
-		if kind := format.ModuleKind(m.definition.Kind); kind != format.ModuleKind_MODULE_VDSO && kind != format.ModuleKind_MODULE_JIT {
+		switch kind := format.ModuleKind(m.definition.Kind); {
+		case kind == format.ModuleKind_MODULE_VDSO, kind == format.ModuleKind_MODULE_JIT, jitdump.IsModule(m.definition):
+		default:
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,6 +232,40 @@ end 6100
 `, textOptions())
 	if !strings.Contains(out, `path="/tmp/perf-10.map" generation=3010 kind=jit`) || strings.Contains(out, "//anon") {
 		t.Errorf("the samples before the map file was found are not in generated code with names:\n%s", out)
+	}
+}
+
+// TestAddressOfGeneratedCodeBelongsToTheLatestFunctionThere at the time of each sample, although the dump is read when the process
+// ends. An exec ends all of it.
+func TestAddressOfGeneratedCodeBelongsToTheLatestFunctionThere(t *testing.T) {
+	out, summary := finaliseWith(t, sampleText+`
+side 3010 map pid=10 from=0x900000 to=0x910000 path=//anon
+0: 3020 stack cpu=0 tid=10 id=3 pid=10 at=0x900010
+0: 3030 sample cpu=0 tid=10 user=3
+0: 3120 sample cpu=0 tid=10 user=3
+0: 3220 sample cpu=0 tid=10 user=3
+round 4000
+side 3100 code pid=10 from=0x900000 to=0x900020 off=0x1000 path=/tmp/jit-10.dump dev=1 ino=9
+side 3200 code pid=10 from=0x900008 to=0x900018 off=0x2000 path=/tmp/jit-10.dump dev=1 ino=9
+side 3300 exec pid=10
+side 3310 map pid=10 from=0x900000 to=0x910000 path=//anon
+0: 3320 sample cpu=0 tid=10 user=3
+round 5000
+end 5100
+`, textOptions())
+	var frames []string
+	for line := range strings.Lines(out) {
+		for _, word := range strings.Fields(line) {
+			if strings.HasPrefix(word, "offset=") && (strings.Contains(word, "0x900010") || strings.Contains(word, "0x1010") || strings.Contains(word, "0x2008")) {
+				frames = append(frames, word)
+			}
+		}
+	}
+	if got := strings.Join(frames, " "); got != "offset=0x900010 offset=0x1010 offset=0x2008" {
+		t.Errorf("frames at %s, want one before the first function, one in each, and the first again after the exec:\n%s", got, out)
+	}
+	if want := (ModuleFrames{Path: "/tmp/jit-10.dump", Kind: format.ModuleKind_MODULE_FILE, FrameCount: FrameCount{2, 2}}); !slices.Contains(summary.Modules, want) {
+		t.Errorf("modules %+v, want %+v", summary.Modules, want)
 	}
 }
 

@@ -146,6 +146,7 @@ func (f *finaliser) take(record []byte, at int64) error {
 	if f.open == 0 {
 		f.taken = at
 	}
+	f.taker.applyKept(at)
 	if at >= f.out.due {
 		if err := f.reach(at); err != nil {
 			return err

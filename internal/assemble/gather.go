@@ -26,7 +26,7 @@ func (f *finaliser) gather() error {
 	if err != nil {
 		return err
 	}
-	f.taker.kept = kept
+	f.taker.kept, f.taker.gathered = kept, true
 	g := newGatherer(f.spool, code, kept)
 	maps := code.maps
 	code.maps = g.tables
@@ -41,8 +41,8 @@ func (f *finaliser) gather() error {
 	return nil
 }
 
-// readKept reads all KindKept records, and those of functions of kernel modules, in the order of their times. The recorder
-// writes both later than their time.
+// readKept reads all KindKept records, and those of functions of kernel modules and in jitdumps, in the order of their times. The
+// recorder writes them later than their time.
 func readKept(s *spool.Spool) (kept []sideband.Record, err error) {
 	scan := s.Scanner(new(spool.Damage))
 	var end uint64  // position after the chunk before
@@ -72,8 +72,8 @@ func readKept(s *spool.Spool) (kept []sideband.Record, err error) {
 	return kept, nil
 }
 
-// maxKept bounds the records that are read beforehand; others apply from where they are.
-const maxKept = 1 << 17
+// maxKept bounds the records that are read beforehand; others apply from where they are. There are as many of functions in jitdumps.
+const maxKept = 1 << 18
 
 // appendKept also returns the remaining bytes.
 func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []byte) {
@@ -88,7 +88,7 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 		}
 		b = b[length:]
 		ofModule := r.Kind == sideband.KindFunction && len(r.Data) > 0 && isFunction(&r)
-		if r.Kind != sideband.KindKept && !ofModule || len(kept) >= maxKept {
+		if r.Kind != sideband.KindKept && r.Kind != sideband.KindCode && !ofModule || len(kept) >= maxKept {
 			continue
 		}
 		own := r
@@ -96,8 +96,19 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 		if ofModule {
 			own.Path, own.Data = bytes.Clone(r.Path), bytes.Clone(r.Data)
 		}
+		if r.Kind == sideband.KindCode {
+			own.Path = pathOf(kept, r.Path)
+		}
 		kept = append(kept, own)
 	}
+}
+
+// pathOf returns a path that outlives its record: that of the last one if it is the same.
+func pathOf(kept []sideband.Record, path []byte) []byte {
+	if last := len(kept) - 1; last >= 0 && bytes.Equal(kept[last].Path, path) {
+		return kept[last].Path
+	}
+	return bytes.Clone(path)
 }
 
 // gatherer reads the definitions of stacks in a spool, with mappings of its own.
@@ -162,21 +173,29 @@ func (g *gatherer) takeMapping(b []byte, at int64) error {
 	if _, length := merge.SidebandRecord(b, &g.r); length == 0 {
 		return nil
 	}
-	for ; len(g.kept) > 0 && g.kept[0].Time <= at; g.kept = g.kept[1:] {
-		g.tables.Apply(&g.kept[0])
+	g.applyKept(at)
+	if g.r.Kind != sideband.KindCode {
+		g.tables.Apply(&g.r)
 	}
-	g.tables.Apply(&g.r)
 	if g.r.Kind == sideband.KindJIT && len(g.jits) < maxJits {
 		g.jits = append(g.jits, jitSince{g.r.Time, g.r.PID})
 	}
 	return nil
 }
 
+// applyKept applies the records that are known beforehand.
+func (g *gatherer) applyKept(at int64) {
+	for ; len(g.kept) > 0 && g.kept[0].Time <= at; g.kept = g.kept[1:] {
+		g.tables.Apply(&g.kept[0])
+	}
+}
+
 // takeStack notes the places of a stack with the current mappings.
-func (g *gatherer) takeStack(b []byte, _ int64) error {
+func (g *gatherer) takeStack(b []byte, at int64) error {
 	if b[ringdata.HdrKind] != ringdata.KindStack || g.code.names.full() {
 		return nil
 	}
+	g.applyKept(at)
 	le := binary.LittleEndian
 	pid := le.Uint32(b[ringdata.StackPID:])
 	key := gathered{id: le.Uint64(b[ringdata.StackID:])}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 )
 
 // GeneratedCode counts a process's stacks that have frames in generated code.
@@ -32,7 +33,7 @@ type hasGenerated struct{ any, unnamed, cut bool }
 func (c *code) generatedIn(p *part) (g hasGenerated) {
 	for i, at := range p.frames {
 		f := &c.frames[at]
-		if f.module.definition == nil || !isGeneratedKind(f.module.definition) {
+		if f.module.definition == nil || !isGeneratedCode(f.module.definition) {
 			continue
 		}
 		g.any = true
@@ -45,9 +46,9 @@ func (c *code) generatedIn(p *part) (g hasGenerated) {
 // deepest is the number of user frames from which on a stack may be cut because of its depth.
 const deepest = 127
 
-func isGeneratedKind(m *format.Module) bool {
+func isGeneratedCode(m *format.Module) bool {
 	kind := format.ModuleKind(m.Kind)
-	return kind == format.ModuleKind_MODULE_JIT || kind == format.ModuleKind_MODULE_ANON
+	return kind == format.ModuleKind_MODULE_JIT || kind == format.ModuleKind_MODULE_ANON || jitdump.IsModule(m)
 }
 
 // countGenerated counts one use of a stack with generated code.

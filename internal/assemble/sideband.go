@@ -19,7 +19,8 @@ type sidebandApplier struct {
 	droppedAt int64             // when mappings of ended processes were last dropped
 	since     map[uint32]int64  // by CPU: when its sampling was throttled
 	jits      []jitSince        // known beforehand, by time
-	kept      []sideband.Record // the same for files and kernel modules
+	kept      []sideband.Record // the same for files, kernel modules and jitdumps
+	gathered  bool              // these are known
 }
 
 // jitSince is from when on a process has a map file of its generated code. The recorder finds the file late, often
@@ -54,6 +55,10 @@ func (s *sidebandApplier) take(b []byte, at int64) error {
 		s.code.programs.add(r)
 	case sideband.KindFunctionGone:
 		s.code.programs.remove(r)
+	case sideband.KindCode:
+		if !s.gathered {
+			s.tables.Apply(r)
+		}
 	default:
 		s.tables.Apply(r)
 	}
@@ -83,7 +88,7 @@ func (s *sidebandApplier) applyKept(at int64) {
 // previous is the time of perf's last record of the same CPU: what perf could not write since is lost.
 func (s *sidebandApplier) previous(at int64) (before int64) {
 	switch s.r.Kind {
-	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // written by the recorder, not by perf
+	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT, sideband.KindCode: // written by the recorder, not by perf
 		return 0
 	case sideband.KindFunction, sideband.KindFunctionGone:
 		if len(s.r.Data) > 0 {

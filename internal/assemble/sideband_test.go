@@ -13,7 +13,7 @@ func appendSide(b []byte, at int64, word string, f fields) []byte {
 			"map": sideband.KindMap, "exec": sideband.KindExec, "fork": sideband.KindFork, "exit": sideband.KindExit,
 			"command": sideband.KindCommand, "lost": sideband.KindLost, "throttled": sideband.KindThrottled,
 			"unthrottled": sideband.KindUnthrottled, "kept": sideband.KindKept, "jit": sideband.KindJIT,
-			"function": sideband.KindFunction, "gone": sideband.KindFunctionGone,
+			"code": sideband.KindCode, "function": sideband.KindFunction, "gone": sideband.KindFunctionGone,
 		}[word],
 		Time: at, PID: uint32(f.number("pid")), Parent: uint32(f.number("parent")), CPU: uint32(f.number("cpu")),
 		Count: uint64(f.number("count")), Start: hex(f["from"]), Length: hex(f["to"]) - hex(f["from"]), Offset: hex(f["off"]),

@@ -12,6 +12,7 @@ import (
 	"wprof/format"
 	"wprof/internal/assemble"
 	"wprof/internal/cli"
+	"wprof/internal/jitdump"
 )
 
 // Outcome is the result of a finished recording.
@@ -117,7 +118,7 @@ const generatedPath = "generated code"
 func worstCut(modules []assemble.ModuleFrames) (worst []assemble.ModuleFrames) {
 	generated := assemble.ModuleFrames{Path: generatedPath}
 	for _, m := range modules {
-		if m.Kind == format.ModuleKind_MODULE_JIT || m.Kind == format.ModuleKind_MODULE_ANON {
+		if m.Kind == format.ModuleKind_MODULE_JIT || m.Kind == format.ModuleKind_MODULE_ANON || jitdump.IsPath(m.Path) {
 			generated.Cut += m.Cut
 		} else {
 			worst = append(worst, m)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 	"wprof/internal/proc"
 )
 
@@ -54,6 +55,7 @@ type file struct {
 	began   time.Time   // when opening it began; zero: it is queued
 	tries   int
 	path    string // of its first mapping
+	grows   bool   // a jitdump: what is in it stays as it is
 }
 
 // isHung reports whether the file's file system does not respond.
@@ -109,7 +111,7 @@ func (fs *Files) claim(r *Record) bool {
 	}
 	if f == nil {
 		_, path := classify(r)
-		f = &file{path: string(path)}
+		f = &file{path: string(path), grows: isDump(r)}
 		if len(r.BuildID) > 0 {
 			fs.byPath[pathKey(r.BuildID, r)] = f
 		} else {
@@ -176,7 +178,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 			generation = known
 		}
 	}
-	if opened != nil && (unix.Fstat(int(opened.Fd()), &stat) != nil || len(r.BuildID) == 0 && changedSince(&stat, r.Time)) {
+	if opened != nil && (unix.Fstat(int(opened.Fd()), &stat) != nil || len(r.BuildID) == 0 && !isDump(r) && changedSince(&stat, r.Time)) {
 		opened.Close()
 		opened = nil
 	}
@@ -322,7 +324,7 @@ func generationOf(f *os.File) (uint64, bool) {
 // does not close it.
 func (fs *Files) Open(m *format.Module) (*Source, bool) {
 	source, was := fs.find(m)
-	return source, source != nil && (len(m.BuildId) > 0 || source.isUnchanged(was))
+	return source, source != nil && (len(m.BuildId) > 0 || jitdump.IsModule(m) || source.isUnchanged(was))
 }
 
 // find returns the file of a module, nil if there is none or it is known to have changed since it was mapped, and its
@@ -339,6 +341,9 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 			return nil, was
 		}
 		return found.source, was
+	}
+	if found != nil && found.grows {
+		return found.source, found.stat
 	}
 	if found == nil || (found.changed || stateOf(m) != fileState{}) && stateOf(m) != stateNow(&found.stat) {
 		return nil, was

@@ -36,7 +36,8 @@ const (
 // when the process has ended, runs another program, or has removed the file. Its callers never wait for a file.
 type mapFinder struct {
 	store    *mapStore
-	found    func(*Record)     // called once for each map file
+	files    *Files            // with the dumps
+	found    func([]byte)      // called with records: one for each map file, and of functions in dumps
 	recorded func(uint32) bool // see [Config.MayRecord]
 
 	mu       sync.Mutex
@@ -45,6 +46,7 @@ type mapFinder struct {
 	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
 	outdated []mapDrop              // still to be dropped from store
 	wake     chan struct{}          // one element: another read may be due
+	codes    int                    // functions of dumps
 	stuck    int
 	running  bool
 	rush     bool // the recording ends: read without pauses
@@ -53,7 +55,8 @@ type mapFinder struct {
 
 // mapProgram is a program that generates code.
 type mapProgram struct {
-	source    mapSource // while busy is set, it belongs to the reading thread
+	source    mapSource   // while busy is set, it belongs to the reading thread
+	dump      *dumpSource // its contents belong to the reading thread; nil: no dump was mapped
 	busy      bool
 	ended     bool      // no more reads
 	until     int64     // when another program began; 0: none has
@@ -72,11 +75,11 @@ type mapDrop struct {
 	at  int64
 }
 
-func newMapFinder(store *mapStore, found func(*Record), recorded func(uint32) bool) *mapFinder {
+func newMapFinder(files *Files, found func([]byte), recorded func(uint32) bool) *mapFinder {
 	if recorded == nil {
 		recorded = func(uint32) bool { return true }
 	}
-	return &mapFinder{store: store, found: found, recorded: recorded, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
+	return &mapFinder{store: files.maps, files: files, found: found, recorded: recorded, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
 }
 
 // mapped records that a process mapped generated code.
@@ -87,6 +90,16 @@ func (m *mapFinder) mapped(r *Record, from origin) {
 		p.last = max(p.last, r.Time)
 	} else if r.Time >= from.began {
 		m.begin(r.PID, r.Time, from)
+	}
+}
+
+// dumped records that a process has a jitdump.
+func (m *mapFinder) dumped(r *Record, from origin) {
+	m.mapped(r, from)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.programs[r.PID]; p != nil && p.dump == nil && r.Time >= from.began {
+		p.dump = newDumpSource(r)
 	}
 }
 
@@ -238,7 +251,8 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 // readOne reads one program's map file. It may never return.
 func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 	m.mu.Lock()
-	least, last := int64(minMapRead), m.rush
+	least, last, codes := int64(minMapRead), m.rush, m.codes
+	dump := p.dump
 	if last || time.Since(p.copied) > slowGrowth {
 		least = 1
 	}
@@ -246,7 +260,11 @@ func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 	p.mayRecord = p.mayRecord || m.recorded(p.source.key.pid)
 	var t *mapText
 	err := errNotRecorded
+	grown, more := false, false
 	if p.mayRecord {
+		grown, more = m.readDump(p, dump, codes)
+	}
+	if p.mayRecord && !more {
 		t, err = p.source.readMore(buf, least)
 	}
 	read := proc.Monotonic()
@@ -260,16 +278,51 @@ func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 		m.outdated = append(m.outdated, mapDrop{p.source.key, p.until})
 	}
 	if !p.ended {
-		m.handle(p, t, err)
+		m.handle(p, t, err, grown, more)
 		p.ended = p.ended || last && p.pause > 0
 	}
 	m.signal()
 }
 
-// handle processes the result of reading a map file.
-func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
+// readDump reads what was added to a program's dump, which may have half of the functions that others leave; codes are those of all.
+func (m *mapFinder) readDump(p *mapProgram, dump *dumpSource, codes int) (grown, more bool) {
+	if dump == nil || dump.broken {
+		return false, false
+	}
+	room := (maxCodes-(codes-dump.count))/2 - dump.count
+	records, count, more := dump.readMore(m.files, p.source.began, nil, min(room, maxDumpRead))
+	if count == 0 && !more {
+		return false, false
+	}
+	if count == room {
+		dump.broken, more = true, false
+		m.store.cutShort(p.source.key)
+	}
+	m.found(records)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.codes += count
+	dump.count += count
+	return true, more
+}
+
+// isOpening reports whether the dump of a program may be opened soon.
+func (d *dumpSource) isOpening() bool {
+	if d == nil || d.reader != nil || d.tries >= dumpTries {
+		return false
+	}
+	d.tries++
+	return true
+}
+
+// handle processes the result of reading a map file, and whether a dump has grown and has more.
+func (m *mapFinder) handle(p *mapProgram, t *mapText, err error, grown, more bool) {
 	slowest := max(lastMapRead, time.Duration(len(m.programs))*eachMapRead)
 	switch {
+	case more:
+		p.pause = 0
+	case errors.Is(err, errProcessEnd) && p.dump.isOpening():
+		p.pause = firstMapRead
 	case errors.Is(err, errProcessEnd):
 		p.ended = true
 		delete(m.programs, p.source.key.pid)
@@ -279,6 +332,8 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
 		return
 	case errors.Is(err, errNotRecorded):
 		p.pause = min(2*p.pause, longestCheck+slowest-lastMapRead)
+	case grown && (err != nil || len(t.text) == 0):
+		p.pause = max(p.pause/2, growthRead)
 	case err != nil || len(t.text) == 0:
 		p.pause = min(2*p.pause, slowest)
 	default:
@@ -290,7 +345,7 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
 		}
 		if !p.reported {
 			p.reported = true
-			m.found(&Record{Kind: KindJIT, Time: p.source.key.since, PID: p.source.key.pid})
+			m.found(Append(nil, &Record{Kind: KindJIT, Time: p.source.key.since, PID: p.source.key.pid}))
 		}
 	}
 	p.next = time.Now().Add(p.pause)

@@ -245,7 +245,7 @@ func TestMapFilesBeyondTheBoundAreCounted(t *testing.T) {
 }
 
 func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
-	m := newMapFinder(newMapStore(), func(*Record) {}, nil)
+	m := newMapFinder(newFiles(1), func([]byte) {}, nil)
 	m.running = true // no thread looks for files
 	mapped := func(pid int) { m.mapped(&Record{PID: uint32(pid), Time: 1}, origin{}) }
 	for pid := range maxPending + 3 {
@@ -265,7 +265,7 @@ func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 // TestMapFilesThatWereNotReadInTimeAreCounted: at the end of a recording nothing is left out silently.
 func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
 	store := newMapStore()
-	m := newMapFinder(store, func(*Record) {}, nil)
+	m := newMapFinder(&Files{maps: store}, func([]byte) {}, nil)
 	m.running = true // no thread looks for files
 	for pid := range uint32(3) {
 		m.mapped(&Record{PID: pid + 1, Time: 1}, origin{})

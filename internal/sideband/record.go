@@ -36,8 +36,11 @@ const (
 	// offset in the module, and Time may be before that of earlier records.
 	KindFunction
 	KindFunctionGone
+	// KindCode is a function that the program of PID has generated, as its jitdump has it: Start, Length, and Offset of its bytes in the
+	// dump, which is identified as in its mapping by Device, Inode, Generation and Path. Time may be before that of earlier records.
+	KindCode
 
-	lastKind = KindFunctionGone
+	lastKind = KindCode
 )
 
 // Record is one side-band record. Its kind determines the fields it has; the others are 0.

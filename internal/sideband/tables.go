@@ -18,6 +18,7 @@ type Tables struct {
 	modules   map[format.ModuleKey]*format.Module
 	kept      map[fileKey]keptFile
 	mappings  int
+	codePages int // references from pages to generated functions
 	versions  uint64
 	clock     int64 // time of the last record
 }
@@ -38,7 +39,8 @@ type process struct {
 	exited  int64 // when its first thread ended; 0: it has not
 	used    int64 // when an address was last looked up, or a mapping added
 	jit     *format.Module
-	began   int64 // when its program began
+	codes   *codes // of its jitdump, shared with processes that it has forked; nil: none
+	began   int64  // when its program began
 }
 
 // space is what processes share after a fork.
@@ -87,7 +89,7 @@ func (t *Tables) Apply(r *Record) {
 	case KindExec:
 		p := t.process(r.PID)
 		t.release(p)
-		p.maps, p.jit, p.exited, p.began = &space{owners: 1}, nil, 0, r.Time
+		p.maps, p.jit, p.codes, p.exited, p.began = &space{owners: 1}, nil, nil, 0, r.Time
 		t.changed(p)
 	case KindFork:
 		t.fork(r)
@@ -99,6 +101,8 @@ func (t *Tables) Apply(r *Record) {
 		t.kept[fileKey{r.Device, r.Inode, r.Generation}] = keptFile{build: bytes.Clone(r.BuildID), generation: r.Offset, state: stateIn(r)}
 	case KindJIT:
 		t.jit(t.process(r.PID), r)
+	case KindCode:
+		t.code(t.process(r.PID), r)
 	}
 }
 
@@ -126,6 +130,11 @@ func (t *Tables) release(p *process) {
 	if p.maps.owners == 0 {
 		t.mappings -= len(p.maps.maps)
 	}
+	if p.codes != nil {
+		if p.codes.owners--; p.codes.owners == 0 {
+			t.codePages -= p.codes.refs
+		}
+	}
 }
 
 // fork gives a new process the mappings of its parent. An earlier one with its id has ended.
@@ -140,7 +149,10 @@ func (t *Tables) fork(r *Record) {
 		return
 	}
 	from.maps.owners++
-	p := &process{maps: from.maps, used: t.clock, began: r.Time}
+	if from.codes != nil {
+		from.codes.owners++
+	}
+	p := &process{maps: from.maps, codes: from.codes, used: t.clock, began: r.Time}
 	t.processes[pid] = p
 	t.changed(p)
 }
@@ -321,6 +333,11 @@ func (t *Tables) Resolve(pid uint32, address uint64) (*format.Module, uint64) {
 	}
 	p.used = t.clock
 	i := p.maps.find(address)
+	if p.codes != nil && (i < 0 || format.ModuleKind(p.maps.maps[i].module.Kind) != format.ModuleKind_MODULE_FILE) {
+		if c := p.codes.find(address); c != nil {
+			return c.module, c.offset + (address - c.start)
+		}
+	}
 	if i < 0 {
 		return nil, 0
 	}
@@ -376,6 +393,6 @@ func (t *Tables) makeRoom() {
 	}
 	if len(t.processes) >= maxProcesses {
 		clear(t.processes)
-		t.mappings = 0
+		t.mappings, t.codePages = 0, 0
 	}
 }

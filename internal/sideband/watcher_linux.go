@@ -65,7 +65,7 @@ type Watcher struct {
 	mu      sync.Mutex
 	cpus    []*event             // replaced, never changed; their threads run until Stop
 	stopped bool                 // Stop was called
-	kept    []byte               // KindKept and KindJIT records, not drained yet
+	kept    []byte               // KindKept, KindJIT and KindCode records, not drained yet
 	scans   []byte               // records of processes that existed already, not drained yet
 	origins [2]map[uint32]origin // of the latest processes; the second is the older half
 }
@@ -86,7 +86,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	}
 	limit := filesToHold(cfg.Files, cfg.Spare)
 	opened := &Watcher{cfg: cfg, files: newFiles(limit)}
-	opened.maps = newMapFinder(opened.files.maps, opened.foundMap, cfg.MayRecord)
+	opened.maps = newMapFinder(opened.files, opened.foundCode, cfg.MayRecord)
 	opened.opener = newOpener(opened.open, opened.files.unclaim, cfg.OnThread)
 	w = opened
 	defer func() {
@@ -315,6 +315,9 @@ func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
 	kind, _ := classify(r)
 	switch kind {
 	case format.ModuleKind_MODULE_FILE:
+		if isDump(r) {
+			w.maps.dumped(r, w.origin(r.PID))
+		}
 		if w.files.claim(r) {
 			return w.request(fileRequest(r), wanted)
 		}
@@ -344,11 +347,11 @@ func (w *Watcher) open(one *Record) {
 	w.kept = append(w.kept, found...)
 }
 
-// foundMap reports that there is a map file.
-func (w *Watcher) foundMap(r *Record) {
+// foundCode reports map files and functions of dumps.
+func (w *Watcher) foundCode(records []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kept = Append(w.kept, r)
+	w.kept = append(w.kept, records...)
 }
 
 // noteOrigin stores when a process's program began, and its parent, through which its files can be opened when it has ended.

@@ -14,7 +14,7 @@ type Line = dwarfline.Line
 // Lines visits those of the addresses of a module whose lines are known: line is the innermost function at at[i].
 // [Resolver.Names] may have another name for the last one that it is inlined into, which is preferred: it is of the code,
 // and that in the source may be of what the code was cloned from. Lines are those of DWARF, or else of a Go program's own table, or
-// else those that are stored. The DWARF is opened each time, so that one is in memory
+// else those that are stored, or of a jitdump. The DWARF is opened each time, so that one is in memory
 // at a time. The error is why lines are missing, if the module has some.
 func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, line *Line)) error {
 	return r.linesIn(r.options.Form, m, at, visit)
@@ -24,6 +24,10 @@ func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, line 
 func (r *Resolver) linesIn(form Form, m *format.Module, at []Address, visit func(i int, line *Line)) error {
 	l := r.load(m)
 	if l == nil {
+		return nil
+	}
+	if l.dump != nil {
+		l.dumpLines(at, visit)
 		return nil
 	}
 	if l.file == nil {

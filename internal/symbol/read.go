@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 )
 
 var (
@@ -38,6 +39,9 @@ func reason(err error) string {
 func (r *Resolver) read(m *format.Module) (*loaded, error) {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_FILE:
+		if jitdump.IsModule(m) {
+			return r.readDump(m)
+		}
 		return r.readFile(m)
 	case format.ModuleKind_MODULE_VDSO:
 		return r.readVDSO(m)

@@ -25,12 +25,27 @@ func checkSame(file *os.File, m *format.Module) error {
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
 		return errUnidentified
 	}
-	device := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
-	if device != m.Device || st.Ino != m.Inode || uint64(st.Size) != m.Size || uint64(st.Mtim.Nano()) != m.Mtime {
+	if uint64(st.Size) != m.Size || uint64(st.Mtim.Nano()) != m.Mtime {
 		return errOther
+	}
+	if err := checkInode(file, m); err != nil {
+		return err
 	}
 	if uint64(st.Ctim.Nano()) != m.Ctime {
 		return errTouched
+	}
+	return nil
+}
+
+// checkInode returns an error unless a file is the one of a module, whatever was written to it since.
+func checkInode(file *os.File, m *format.Module) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil || m.Inode == 0 {
+		return errUnidentified
+	}
+	device := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
+	if device != m.Device || st.Ino != m.Inode {
+		return errOther
 	}
 	if m.Generation == 0 {
 		return nil

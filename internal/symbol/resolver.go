@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 )
 
 // defaultTableBytes bounds the memory of tables that are kept for later lookups.
@@ -82,7 +83,8 @@ type loaded struct {
 	from   string // the file from which it was read; "": it has no path
 	beside bool   // its debug file may be in the folder of from
 	table  *Table
-	file   *File // converts offsets to the table's addresses; nil: they are the same
+	file   *File              // converts offsets to the table's addresses; nil: they are the same
+	dump   *jitdump.Functions // nil: it is no jitdump
 	close  []func()
 }
 
@@ -126,11 +128,15 @@ func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
 	}
 	clear(out[:len(at)])
 	l := r.load(m)
+	if l != nil && l.dump != nil && isBeyond(at, l.dump.End) {
+		r.drop(r.tables[l.key])
+		l = r.load(m)
+	}
 	if l == nil {
 		return nil
 	}
 	form := r.options.Form
-	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
+	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) || l.dump != nil {
 		form = RawForm
 	}
 	demangled := make(map[uint32]string) // by position in names: many addresses share a function

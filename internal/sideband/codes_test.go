@@ -1,0 +1,74 @@
+package sideband
+
+import (
+	"fmt"
+	"testing"
+)
+
+// where names the module and the offset of an address.
+func where(t *Tables, pid uint32, address uint64) string {
+	m, offset := t.Resolve(pid, address)
+	if m == nil {
+		return "nowhere"
+	}
+	return fmt.Sprintf("%s+%x", m.Path, offset)
+}
+
+func codeAt(time int64, pid uint32, from, to, offset uint64) *Record {
+	return &Record{Kind: KindCode, Time: time, PID: pid, Start: from, Length: to - from, Offset: offset, Inode: 3, Path: []byte("/jit-1.dump")}
+}
+
+func TestGeneratedFunctionsReplaceEarlierOnes(t *testing.T) {
+	tables := NewTables()
+	tables.Apply(&Record{Kind: KindMap, Time: 1, PID: 1, Start: 0x10000, Length: 0x10000, Path: []byte("//anon")})
+	tables.Apply(&Record{Kind: KindMap, Time: 1, PID: 1, Start: 0x20000, Length: 0x10000, Path: []byte("/lib/file.so"), Inode: 2})
+	version := tables.Version(1)
+	tables.Apply(codeAt(2, 1, 0x10ff0, 0x12010, 0x100)) // over two pages
+	tables.Apply(codeAt(3, 1, 0x11000, 0x11008, 0x200))
+	tables.Apply(codeAt(4, 1, 0x20000, 0x20008, 0x300)) // where a file is mapped
+	tables.Apply(codeAt(5, 1, 0xfffffffffffff000, 0x800, 0x400))
+	if tables.Version(1) == version {
+		t.Error("the version stays the same")
+	}
+	for address, want := range map[uint64]string{
+		0x10fef: "//anon+10fef", 0x10ff0: "/jit-1.dump+100", 0x10fff: "/jit-1.dump+10f", 0x11000: "/jit-1.dump+200", 0x11007: "/jit-1.dump+207",
+		0x11008: "/jit-1.dump+118", 0x1200f: "/jit-1.dump+111f", 0x12010: "//anon+12010", 0x20000: "/lib/file.so+0",
+	} {
+		if got := where(tables, 1, address); got != want {
+			t.Errorf("%#x is at %s, want %s", address, got, want)
+		}
+	}
+}
+
+// TestForkedProcessHasGeneratedFunctions of its parent, until its exec.
+func TestForkedProcessHasGeneratedFunctions(t *testing.T) {
+	tables := NewTables()
+	tables.Apply(&Record{Kind: KindMap, Time: 1, PID: 1, Start: 0x10000, Length: 0x10000, Path: []byte("//anon")})
+	tables.Apply(codeAt(2, 1, 0x10000, 0x10010, 0x100))
+	tables.Apply(&Record{Kind: KindFork, Time: 3, PID: 2, Parent: 1})
+	if got := where(tables, 2, 0x10001); got != "/jit-1.dump+101" {
+		t.Errorf("after the fork it is at %s", got)
+	}
+	for _, pid := range []uint32{1, 2} {
+		tables.Apply(&Record{Kind: KindExec, Time: 4, PID: pid})
+		tables.Apply(codeAt(2, pid, 0x10000, 0x10010, 0x100)) // of the program before
+		if got := where(tables, pid, 0x10001); got != "nowhere" {
+			t.Errorf("after the exec of process %d it is at %s", pid, got)
+		}
+	}
+	if tables.codePages != 0 {
+		t.Errorf("%d pages are in use when no process has generated code", tables.codePages)
+	}
+}
+
+// TestGeneratedFunctionsAreBounded in the pages that they take.
+func TestGeneratedFunctionsAreBounded(t *testing.T) {
+	tables := NewTables()
+	const length = 16 << 20
+	for i := range uint64(400) {
+		tables.Apply(codeAt(2, 1, i*length, (i+1)*length, 0x100))
+	}
+	if tables.codePages != maxCodePages {
+		t.Errorf("%d pages, want %d", tables.codePages, maxCodePages)
+	}
+}
