@@ -14,6 +14,17 @@ type Frame struct {
 	Placed   bool   // it is in a module
 }
 
+// FrameOf returns a frame for [LooksCut]; f is nil if its definition is missing.
+func FrameOf(f *format.Frame) Frame {
+	switch {
+	case f == nil:
+		return Frame{Placed: true}
+	case len(f.Lines) == 0:
+		return Frame{Placed: f.Module != 0}
+	}
+	return Frame{Function: f.Lines[len(f.Lines)-1].GetFunction(), Placed: true}
+}
+
 // End returns why the user part of a stack ends; a reason that this program does not know is [format.StackEnd_STACK_END_UNKNOWN].
 func End(s *format.Stack) format.StackEnd {
 	if s.UserEnd >= format.StackEnds {

@@ -79,6 +79,9 @@ func (r *resolver) stack(id format.StackID) *Stack {
 	for i, id := range ids {
 		s.Frames[i] = r.frame(id)
 	}
+	// Frames further out are not callers, and differ from stack to stack.
+	ends, _ := stacks.LooksCut(len(ids)-s.Kernel, func(i int) stacks.Frame { return stacks.FrameOf(s.Frames[i].Def) })
+	s.Frames = s.Frames[ends:]
 	if r.frameCount += len(ids); r.frameCount > maxStackFrames {
 		r.frameCount = len(ids)
 		r.stacks.Clear()

@@ -16,7 +16,7 @@ type Key struct{ Section, ID uint32 }
 type Stack struct {
 	Key
 	Def    *format.Stack // nil: its definition is missing
-	Frames []*Frame      // outermost first, at most stacks.MaxFrames
+	Frames []*Frame      // outermost first, at most stacks.MaxFrames, from the first one in a known module on
 	Kernel int           // number of kernel frames, which are the innermost
 	Cut    bool          // outer frames are missing
 	Own    any           // for the encoder

@@ -199,7 +199,7 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 			all, kernel, cut, of = all[at:], 0, false, resolved{known: true, interrupt: true}
 		}
 	}
-	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return all[i].end() })
+	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return stacks.FrameOf(all[i].def) })
 	of.cut = cut || looksCut && end == format.StackEnd_STACK_END_UNKNOWN
 	// Frames further out are not callers, and differ from stack to stack.
 	all, kernel = all[ends:], kernel-ends
@@ -226,14 +226,6 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 		}
 	}
 	return of
-}
-
-// end returns the frame in the form in which [stacks.LooksCut] takes it.
-func (p *stackFrame) end() stacks.Frame {
-	if p.def == nil || len(p.def.Lines) == 0 {
-		return stacks.Frame{Placed: p.def == nil || p.def.Module != 0}
-	}
-	return stacks.Frame{Function: p.function(), Placed: true}
 }
 
 func (s *interner) child(parent NodeID, frame FrameID) NodeID {
