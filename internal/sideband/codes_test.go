@@ -72,3 +72,17 @@ func TestGeneratedFunctionsAreBounded(t *testing.T) {
 		t.Errorf("%d pages, want %d", tables.codePages, maxCodePages)
 	}
 }
+
+// TestCodeThatIsMappedTwiceHasAMapFile, and a program that runs from a memfd is a file.
+func TestCodeThatIsMappedTwiceHasAMapFile(t *testing.T) {
+	tables := NewTables()
+	for i, path := range []string{"/memfd:doublemapper (deleted)", "/memfd:vmem (deleted)", "/memfd:program (deleted)"} {
+		tables.Apply(&Record{Kind: KindMap, Time: 1, PID: 1, Start: uint64(i+1) << 16, Length: 0x10000, Path: []byte(path), Inode: 2})
+	}
+	tables.Apply(&Record{Kind: KindJIT, Time: 1, PID: 1})
+	for address, want := range map[uint64]string{0x10010: "/tmp/perf-1.map+10010", 0x20010: "/tmp/perf-1.map+20010", 0x30010: "/memfd:program+10"} {
+		if got := where(tables, 1, address); got != want {
+			t.Errorf("%#x is at %s, want %s", address, got, want)
+		}
+	}
+}

@@ -297,10 +297,16 @@ func classify(r *Record) (format.ModuleKind, []byte) {
 	case string(path) == "[vdso]":
 		return format.ModuleKind_MODULE_VDSO, path
 	case len(path) == 0, path[0] == '[', bytes.HasPrefix(path, []byte("//anon")), bytes.HasPrefix(path, []byte("anon_inode:")),
-		bytes.HasPrefix(path, []byte("/dev/zero")), bytes.HasPrefix(path, []byte("/SYSV")):
+		bytes.HasPrefix(path, []byte("/dev/zero")), bytes.HasPrefix(path, []byte("/SYSV")), isCodeMemory(path):
 		return format.ModuleKind_MODULE_ANON, []byte("//anon")
 	}
 	return format.ModuleKind_MODULE_FILE, path
+}
+
+// isCodeMemory reports whether a mapping is memory that a runtime has mapped twice, to write code in one place and run it in the other:
+// .NET's, and that of asmjit, as in Erlang's. Other memfds may hold programs.
+func isCodeMemory(path []byte) bool {
+	return string(path) == "/memfd:doublemapper" || string(path) == "/memfd:vmem"
 }
 
 // jit makes the map file of a process the module of its generated code, also of existing mappings. The record may be that
