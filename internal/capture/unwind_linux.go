@@ -37,8 +37,8 @@ const (
 	// indexInterval is how often the index of the cache is written while tables are being made.
 	indexInterval = 100 * time.Millisecond
 	// blockedPasses is how often the stacks of blocked threads are walked for the tables that they need. The first table that is
-	// missing hides the others.
-	blockedPasses = 5
+	// missing hides the others, so each pass waits until some of them are made.
+	blockedPasses = 8
 )
 
 // unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. One goroutine opens the files
@@ -51,10 +51,11 @@ type unwinder struct {
 	queue    *unwindQueue
 	held     atomic.Pointer[sideband.Files] // files of processes that may have ended
 	bootID   string
-	indexed  time.Time     // when the index of the cache was written
-	blocked  int           // passes over blocked threads that may follow
-	isReady  chan struct{} // closed when the tables of the requested processes are made, and those that were kept are loaded
-	limit    time.Time     // of waiting for that
+	indexed  time.Time                            // when the index of the cache was written
+	blocked  int                                  // passes over blocked threads that may follow
+	hiding   map[bpf.UnwindFile]bpf.MissedMapping // tables that the last one missed, which hide others
+	isReady  chan struct{}                        // closed when the tables of the requested processes are made, and those that were kept are loaded
+	limit    time.Time                            // of waiting for that
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
@@ -153,7 +154,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 			u.add(mapFile(m), &id, m.Count)
 		}
 		every = min(2*every, missedPollIdle)
-		if len(missed) > 0 {
+		if len(missed) > 0 || u.blocked > 0 {
 			every = missedPollBusy
 		}
 		u.keepIndex()
@@ -178,14 +179,18 @@ func (u *unwinder) addRequested(command []string, pids []int32) {
 // missed returns the mappings of files whose tables stacks needed. Threads that are blocked throughout the window need theirs when it
 // closes, so their stacks are walked early.
 func (u *unwinder) missed() (map[bpf.UnwindFile]bpf.MissedMapping, error) {
-	if u.blocked > 0 {
+	walk := u.blocked > 0 && !u.queue.isBehind(u.hiding)
+	if walk {
 		if err := u.tracer.ReadBlocked(io.Discard, math.MaxInt64); err != nil {
 			return nil, err
 		}
 	}
 	missed, err := u.tables.Missed()
-	u.blocked--
-	if len(missed) == 0 {
+	if walk {
+		u.hiding = missed
+		u.blocked--
+	}
+	if walk && len(missed) == 0 {
 		u.blocked = 0
 	}
 	return missed, err
@@ -325,7 +330,7 @@ func (u *unwinder) make(large bool) {
 	}
 	for w := u.queue.take(large); w != nil; w = u.queue.take(large) {
 		u.build(w)
-		u.queue.done()
+		u.queue.done(w)
 	}
 }
 

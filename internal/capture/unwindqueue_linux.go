@@ -37,7 +37,7 @@ type unwindQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	files   []*wantedFile
-	taken   int // files that were taken and are not done
+	taken   []*wantedFile // that are not done
 	closed  bool
 }
 
@@ -87,25 +87,41 @@ func (q *unwindQueue) take(large bool) *wantedFile {
 		if best >= 0 {
 			w := q.files[best]
 			q.files = slices.Delete(q.files, best, best+1)
-			q.taken++
+			q.taken = append(q.taken, w)
 			return w
 		}
 	}
 	return nil
 }
 
-func (q *unwindQueue) done() {
+func (q *unwindQueue) done(w *wantedFile) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.taken--
+	q.taken = slices.DeleteFunc(q.taken, func(t *wantedFile) bool { return t == w })
 	q.changed.Broadcast()
+}
+
+// isBehind reports whether small files are not done, or all of the given ones.
+func (q *unwindQueue) isBehind(all map[bpf.UnwindFile]bpf.MissedMapping) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left := 0
+	for _, w := range slices.Concat(q.files, q.taken) {
+		if w.size < largeFile {
+			return true
+		}
+		if _, ok := all[w.id]; ok {
+			left++
+		}
+	}
+	return left > 0 && left == len(all)
 }
 
 // await waits until all files have been done, or the queue is closed.
 func (q *unwindQueue) await() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && len(q.files)+q.taken > 0 {
+	for !q.closed && len(q.files)+len(q.taken) > 0 {
 		q.changed.Wait()
 	}
 }

@@ -51,7 +51,7 @@ func TestUnwindQueueEnds(t *testing.T) {
 	q := newUnwindQueue()
 	left := wantFile(t, 2, 1, 1)
 	q.add(wantFile(t, 1, largeFile, 1))
-	q.take(true)
+	taken := q.take(true)
 	waited := make(chan struct{})
 	go func() {
 		q.await()
@@ -62,7 +62,7 @@ func TestUnwindQueueEnds(t *testing.T) {
 		t.Error("the file is taken and not done, and await returned")
 	case <-time.After(20 * time.Millisecond):
 	}
-	q.done()
+	q.done(taken)
 	<-waited
 	q.add(left)
 	q.close()
@@ -88,4 +88,28 @@ func TestUnwindQueueIsBounded(t *testing.T) {
 	if err := more.file.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("close: %v, want %v", err, os.ErrClosed)
 	}
+}
+
+// Tables that hide others are waited for: all small ones, and one of the large ones.
+func TestUnwindQueueIsBehind(t *testing.T) {
+	q := newUnwindQueue()
+	a, b, small := wantFile(t, 1, largeFile, 9), wantFile(t, 2, largeFile, 1), wantFile(t, 3, 1, 1)
+	hiding := map[bpf.UnwindFile]bpf.MissedMapping{a.id: {}, b.id: {}}
+	check := func(when string, want bool) {
+		t.Helper()
+		if got := q.isBehind(hiding); got != want {
+			t.Errorf("%s: got %v, want %v", when, got, want)
+		}
+	}
+	check("without files", false)
+	for _, w := range []*wantedFile{a, b, small} {
+		q.add(w)
+	}
+	check("with all files", true)
+	q.done(q.take(false))
+	check("with both large ones", true)
+	q.take(true)
+	check("with one of them taken", true)
+	q.done(a)
+	check("with one of them done", false)
 }
