@@ -209,6 +209,7 @@ struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
 	unsigned long r15;
 	unsigned long bp;
+	unsigned long bx;
 	unsigned long ip;
 	unsigned long cs; /* two bytes since 6.9 */
 	unsigned long orig_ax;

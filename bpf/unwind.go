@@ -213,7 +213,7 @@ func (u *UnwindTables) remove(words uint32) (removed []UnwindFile, err error) {
 func ruleWords(rules []unwind.Rule) []uint32 {
 	words := make([]uint32, 0, len(rules)*unwindRuleWords)
 	for _, r := range rules {
-		words = append(words, uint32(r.Offset), uint32(uint16(r.FPOffset))|uint32(uint16(r.Add))<<16, uint32(r.Base)|uint32(r.Saved)<<8, 0)
+		words = append(words, uint32(r.Offset), uint32(uint16(r.FPOffset))|uint32(uint16(r.Add))<<16, uint32(r.Base)|uint32(r.Saved)<<8|uint32(uint16(r.BX))<<16, 0)
 	}
 	return words
 }

@@ -51,18 +51,25 @@ static __always_inline bool read_word(struct unwind_walk *w, __u64 *to, __u64 at
 	return true;
 }
 
+/* A value that is kept, so that a step that begins again does not need its memory once more. */
+static __always_inline bool load(struct unwind_walk *w, __u64 *value, __u64 *at)
+{
+	if (!*at)
+		return true;
+	if (!read_word(w, value, *at))
+		return false;
+	*at = 0;
+	return true;
+}
+
 static __always_inline bool load_fp(struct unwind_walk *w)
 {
-	if (!w->fp_at)
-		return true;
-	if (!read_word(w, &w->fp, w->fp_at))
-		return false;
-	w->fp_at = 0;
-	return true;
+	return load(w, &w->fp, &w->fp_at);
 }
 
 /* arch/x86/include/asm/sigframe.h: struct rt_sigframe without its return address; the registers of its ucontext. */
 #define SIGFRAME_BP (40 + 8 * 10)
+#define SIGFRAME_BX (40 + 8 * 11)
 #define SIGFRAME_SP (40 + 8 * 15)
 #define SIGFRAME_IP (40 + 8 * 16)
 
@@ -72,11 +79,34 @@ static __always_inline bool step_signal(struct unwind_walk *w)
 
 	if (!read_word(w, &pc, w->sp + SIGFRAME_IP) || !read_word(w, &sp, w->sp + SIGFRAME_SP) || !read_word(w, &w->fp, w->sp + SIGFRAME_BP))
 		return false;
+	w->bx_at = w->sp + SIGFRAME_BX;
 	w->pc = pc;
 	w->sp = sp;
 	w->fp_at = 0;
 	w->is_return = 0;
 	return true;
+}
+
+#define REGS_BX 40 /* place of rbx in struct pt_regs */
+#define BX_GONE 1  /* internal/unwind: bxGone */
+
+/* Registers but rbx, which functions keep for their callers, are not followed beyond the innermost frame. */
+static __always_inline bool is_known(const struct unwind_walk *w, const struct unwind_rule *rule)
+{
+	if (rule->base == BASE_REGISTER)
+		return !w->is_called || (rule->add == REGS_BX && !(w->bx_at & 7));
+	return rule->base != BASE_UNKNOWN && rule->base != BASE_SWITCH;
+}
+
+static __always_inline bool read_register(struct unwind_walk *w, __u32 at, __u64 *to)
+{
+	if (at == REGS_BX) {
+		if (!load(w, &w->bx, &w->bx_at))
+			return false;
+		*to = w->bx;
+		return true;
+	}
+	return !bpf_probe_read_kernel(to, sizeof(*to), (void *)(w->regs + bounded(at, 128)));
 }
 
 /* The canonical frame address; 0: it cannot be read. */
@@ -91,6 +121,8 @@ static __always_inline __u64 cfa_of(struct unwind_walk *w, const struct unwind_r
 			return 0;
 		cfa = w->fp;
 	}
+	if (rule->base == BASE_REGISTER && !read_register(w, rule->add, &cfa))
+		return 0;
 	cfa += (__s64)rule->offset;
 	if (rule->base == BASE_AT_SP || rule->base == BASE_AT_FP) {
 		if (!read_word(w, &cfa, cfa))
@@ -134,6 +166,8 @@ static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unw
 	/* A frame is above those that it has called. */
 	if (!cfa || cfa <= w->sp || !read_word(w, &pc, cfa - sizeof(__u64)) || !find_fp(w, rule, cfa))
 		return END_UNREADABLE;
+	if (rule->bx_offset)
+		w->bx_at = rule->bx_offset == BX_GONE ? BX_GONE : cfa + (__s64)rule->bx_offset;
 	w->pc = pc;
 	w->sp = cfa;
 	w->is_return = 1;
@@ -150,6 +184,7 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 		return END_ROOT;
 	if (w->fp < w->sp || !read_word(w, &frame.next, w->fp) || !read_word(w, &frame.ret, w->fp + sizeof(__u64)))
 		return END_NO_FRAME;
+	w->bx_at = BX_GONE;
 	w->sp = w->fp + sizeof(frame);
 	w->fp = frame.next;
 	w->pc = frame.ret;
@@ -204,7 +239,7 @@ static __always_inline __u32 unwind_frame(struct unwind_walk *w)
 	const struct unwind_mapping *m = mapping_of(w);
 	__u64 offset = w->pc - w->is_return + m->to_offset;
 
-	if (find_rule(&m->table, offset, &rule) && rule.base != BASE_UNKNOWN && rule.base != BASE_SWITCH) {
+	if (find_rule(&m->table, offset, &rule) && is_known(w, &rule)) {
 		w->by_rule++;
 		return step_by_rule(w, &rule);
 	}
@@ -225,6 +260,7 @@ __noinline __u32 step_to_caller(struct unwind_walk *w)
 	if (!w)
 		return END_NO_FRAME;
 	ended = unwind_frame(w);
+	w->is_called |= ended == END_DEPTH;
 	if (w->probed && w->pc == w->trampoline)
 		w->pc = probed_return(w);
 	return ended;
@@ -283,6 +319,8 @@ static __always_inline void start_walk(struct unwind_walk *w, struct task_struct
 	w->pc = REGS_PC(regs);
 	w->sp = regs->sp;
 	w->fp = REGS_FP(regs);
+	w->bx = regs->bx;
+	w->regs = (__u64)regs;
 	start_probed(w, task);
 }
 

@@ -36,7 +36,7 @@ struct {
 } unwind_chunks SEC(".maps");
 
 /* internal/unwind: Base and Saved. */
-enum unwind_base { BASE_UNKNOWN, BASE_ROOT, BASE_SP, BASE_FP, BASE_AT_SP, BASE_AT_FP, BASE_PLT, BASE_SIGNAL, BASE_SWITCH };
+enum unwind_base { BASE_UNKNOWN, BASE_ROOT, BASE_SP, BASE_FP, BASE_AT_SP, BASE_AT_FP, BASE_PLT, BASE_SIGNAL, BASE_SWITCH, BASE_REGISTER };
 enum unwind_saved { SAVED_KEPT, SAVED_AT_CFA, SAVED_AT_OWN_FP, SAVED_AT_OWN_SP, SAVED_GONE };
 
 struct unwind_rule {
@@ -45,8 +45,8 @@ struct unwind_rule {
 	__s16 add;
 	__u8 base;
 	__u8 saved;
-	__u16 pad;
-	__u32 pad2;
+	__s16 bx_offset; /* 0: rbx is still in the register */
+	__u32 pad;
 };
 
 #define UNWIND_RULE_WORDS (sizeof(struct unwind_rule) / sizeof(__u32))

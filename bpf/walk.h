@@ -35,12 +35,16 @@ struct unwind_mappings {
 struct unwind_walk {
 	__u64 pc, sp, fp;
 	__u64 fp_at; /* where the frame pointer is saved; 0: it is in fp */
+	__u64 bx;
+	__u64 bx_at; /* where rbx is saved; 0: it is in bx; if it is not known, an address that is not aligned */
+	__u64 regs;  /* address of struct pt_regs */
 	__u32 by_rule, by_pointer, looked_up;
 	__u32 pid;
 	__u8 is_return;	    /* pc is a return address */
 	__u8 ended;	    /* enum stack_end */
 	__u8 slot, mapping; /* of the last frame, in processes */
 	__u8 is_other;	    /* not the running thread's stack */
+	__u8 is_called;	    /* not the innermost frame */
 	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */
 	__u64 cached_at;    /* address of what is in cached; 0: nothing */
 	__u64 trampoline;   /* where uretprobes let functions return to */

@@ -40,10 +40,14 @@ const (
 
 // Numbers of registers: System V ABI, AMD64 supplement, 3.6.2.
 const (
+	regBX = 3
 	regFP = 6
 	regSP = 7
 	regRA = 16
 )
+
+// placeInRegs are the places of registers in struct pt_regs (arch/x86/include/asm/ptrace.h), bytes.
+var placeInRegs = [16]int16{80, 96, 88, 40, 104, 112, 32, 152, 72, 64, 56, 48, 24, 16, 8, 0}
 
 const (
 	wordSize = 8
@@ -56,6 +60,7 @@ type state struct {
 	cfa          Rule // Base, Offset and Add
 	cfaRegister  uint64
 	fp           Rule // Saved and FPOffset
+	bx           int16
 	raUndefined  bool
 	raElsewhere  bool
 	raFromSignal bool
@@ -164,6 +169,8 @@ func (s *state) setOffset(offset int64) {
 		s.cfa.Base = SP
 	case s.cfaRegister == regFP:
 		s.cfa.Base = FP
+	case s.cfaRegister < uint64(len(placeInRegs)):
+		s.cfa.Base, s.cfa.Add = Register, placeInRegs[s.cfaRegister]
 	}
 }
 
@@ -207,6 +214,10 @@ func (m *machine) saved(reg uint64, offset int64) {
 	switch reg {
 	case regFP:
 		m.now.fp = savedAt(AtCFA, offset)
+	case regBX:
+		if m.now.bx = int16(offset); int64(m.now.bx) != offset {
+			m.now.bx = bxGone
+		}
 	case regRA:
 		m.now.raUndefined, m.now.raElsewhere = false, offset != -wordSize
 	}
@@ -223,6 +234,8 @@ func (m *machine) kept(reg uint64) {
 	switch reg {
 	case regFP:
 		m.now.fp = Rule{}
+	case regBX:
+		m.now.bx = 0
 	case regRA:
 		m.now.raElsewhere = true
 	}
@@ -232,6 +245,8 @@ func (m *machine) lost(reg uint64) {
 	switch reg {
 	case regFP:
 		m.now.fp = Rule{Saved: Gone}
+	case regBX:
+		m.now.bx = bxGone
 	case regRA:
 		m.now.raElsewhere = true
 	}
@@ -241,6 +256,8 @@ func (m *machine) restore(reg uint64) {
 	switch reg {
 	case regFP:
 		m.now.fp = m.initial.fp
+	case regBX:
+		m.now.bx = m.initial.bx
 	case regRA:
 		m.now.raUndefined, m.now.raElsewhere = m.initial.raUndefined, m.initial.raElsewhere
 	}
@@ -249,8 +266,8 @@ func (m *machine) restore(reg uint64) {
 // expression records that a register is saved at the address that an expression computes.
 func (m *machine) expression(reg uint64, code []byte) {
 	switch reg {
-	case regRA:
-		m.now.raElsewhere = true
+	case regRA, regBX:
+		m.lost(reg)
 	case regFP:
 		m.now.fp = Rule{Saved: Gone}
 		c := &cursor{b: code}
@@ -292,7 +309,7 @@ func (m *machine) rule() Rule {
 	}
 	r := s.cfa
 	if r.Base != PLT {
-		r.Saved, r.FPOffset = s.fp.Saved, s.fp.FPOffset
+		r.Saved, r.FPOffset, r.BX = s.fp.Saved, s.fp.FPOffset, s.bx
 	}
 	return r
 }

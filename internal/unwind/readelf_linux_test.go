@@ -119,6 +119,18 @@ func expectedRule(columns, fields []string) (r Rule, known bool) {
 		r.Base = SP
 	} else if _, err := fmt.Sscanf(cell["CFA"], "rbp+%d", &r.Offset); err == nil {
 		r.Base = FP
+	} else {
+		for number, name := range []string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"} {
+			if _, err := fmt.Sscanf(cell["CFA"], name+"+%d", &r.Offset); err == nil {
+				r.Base, r.Add = Register, placeInRegs[number]
+			}
+		}
+	}
+	switch bx := cell["rbx"]; {
+	case bx == "exp" || strings.HasPrefix(bx, "v") || strings.HasPrefix(bx, "r"):
+		r.BX = bxGone
+	default:
+		_, _ = fmt.Sscanf(bx, "c%d", &r.BX) // else it is still in the register
 	}
 	return r, r.Base != Unknown && cell["rbp"] != "exp"
 }

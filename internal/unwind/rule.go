@@ -20,6 +20,9 @@ const (
 	Signal
 	// Switch is Go code that changes to another stack: as Unknown, but the caller's frame may be anywhere.
 	Switch
+	// Register: another register plus Offset. Add is its place in the kernel's struct pt_regs. It is known in innermost frames and, if it
+	// is rbx, in others.
+	Register
 )
 
 // Saved is where the frame pointer of the caller is.
@@ -41,6 +44,10 @@ type Rule struct {
 	Offset   int32 // bytes
 	FPOffset int16 // bytes
 	Add      int16 // bytes
+	BX       int16 // where the caller's rbx is, bytes from the CFA; 0: still in the register; bxGone: elsewhere
 	Base     Base
 	Saved    Saved
 }
+
+// bxGone is no multiple of a word.
+const bxGone = 1

@@ -51,7 +51,7 @@ type tableBuilder struct {
 const recentRules = 256
 
 func (b *tableBuilder) number(r Rule) uint32 {
-	recent := &b.recent[uint32(r.Offset/wordSize+int32(r.FPOffset)*5+int32(r.Base)*37+int32(r.Saved)*11)%recentRules]
+	recent := &b.recent[uint32(r.Offset/wordSize+int32(r.FPOffset)*5+int32(r.Base)*37+int32(r.Saved)*11+int32(r.BX)*3)%recentRules]
 	if recent.after == 0 || recent.rule != r {
 		recent.rule, recent.after = r, b.newNumber(r)+1
 	}

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "deny", Source: "testdata/deny.c"},
 		tools.C{Name: "many", Source: "testdata/many.c", Flags: []string{"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread"}},
 		tools.C{Name: "chains", Source: "testdata/chains.c", Flags: []string{"-O2", "-fomit-frame-pointer", "-pthread"}},
+		tools.C{Name: "chains-lazy.so", Source: "testdata/lazy.c", Flags: []string{"-O2", "-fomit-frame-pointer", "-shared", "-fPIC", "-Wl,-z,lazy"}},
 		tools.C{Name: "chains-library.so", Source: "testdata/library.c", Flags: []string{"-O2", "-fomit-frame-pointer", "-shared", "-fPIC"}},
 		// No function may end in a jump or keep its frame to itself: the tests check what calls what.
 		tools.C{Name: "blockers", Source: "testdata/blockers.c", Flags: []string{"-static", "-no-pie", "-fno-pie",

@@ -140,10 +140,22 @@ func TestBlockedStackWithoutFramePointers(t *testing.T) {
 	checkBlocked(t)
 }
 
+// The dynamic linker's function that finds others has its frame at rbx, which the functions that it calls have saved.
+func TestStackThroughTheDynamicLinker(t *testing.T) {
+	tools.NeedPrivilege(t)
+	checkSleeper(t, "lazy", "chains-lazy.so", regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;through_linker;call_lazily;_dl_runtime_resolve[^;]*;_dl_fixup;(\S+;)?(resolve|lazy);sleep;\S*nanosleep$`))
+}
+
 // checkBlocked records a thread that is blocked throughout the window.
 func checkBlocked(t *testing.T) {
 	t.Helper()
-	sleeper := tools.StartWorkload(t, exec.Command(tools.Path("chains"), "0", tools.Path("chains-library.so")))
+	checkSleeper(t, "0", "chains-library.so", chainsOf["a frame of variable size"])
+}
+
+// checkSleeper records chains while it sleeps.
+func checkSleeper(t *testing.T, how, library string, want *regexp.Regexp) {
+	t.Helper()
+	sleeper := tools.StartWorkload(t, exec.Command(tools.Path("chains"), how, tools.Path(library)))
 	sleeper.WaitAsleep()
 	file := filepath.Join(t.TempDir(), "blocked.wprof")
 	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "-d3s", "-o", file)
@@ -152,7 +164,7 @@ func checkBlocked(t *testing.T) {
 		t.Errorf("it is blocked in one stack, and has %d: %q", len(stacks), slices.Sorted(maps.Keys(stacks)))
 	}
 	for stack := range stacks {
-		if !chainsOf["a frame of variable size"].MatchString(stack) {
+		if !want.MatchString(stack) {
 			t.Errorf("it is blocked in %s", stack)
 		}
 	}

@@ -2,6 +2,7 @@
 //
 //   chains TIMES LIBRARY    1 ms that often in each chain
 //   chains 0 LIBRARY        one minute in the first chain
+//   chains lazy LIBRARY     one minute in a function that the dynamic linker calls
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -65,6 +66,15 @@ FUNCTION void through_library(void)
 	sink++;
 }
 
+FUNCTION void through_linker(const char *path)
+{
+	void *library = dlopen(path, RTLD_LAZY);
+	void (*call_lazily)(void) = dlsym(library, "call_lazily");
+
+	call_lazily();
+	sink++;
+}
+
 FUNCTION void *in_thread(void *times)
 {
 	for (int i = *(int *)times; i > 0; i--)
@@ -76,9 +86,12 @@ FUNCTION void *in_thread(void *times)
 int main(int argc, char **argv)
 {
 	int times = atoi(argv[1]);
-	void *library = dlopen(argv[2], RTLD_NOW);
+	void *library;
 	pthread_t thread;
 
+	if (!strcmp(argv[1], "lazy"))
+		through_linker(argv[2]);
+	library = dlopen(argv[2], RTLD_NOW);
 	if (!library || !(call_back = dlsym(library, "call_back"))) {
 		fprintf(stderr, "chains: %s\n", dlerror());
 		return 1;
