@@ -32,7 +32,7 @@ type File struct {
 // Open reads the headers of an ELF file. The file is read through r as long as the File or its table is used.
 func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 	defer RecoverTo(&err, "read an ELF file")
-	e, err := OpenELF(r, size)
+	e, err := openELF(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,11 @@ func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 	return f, nil
 }
 
-// OpenELF reads the headers of an ELF file with the standard library's reader, after checking that this takes bounded memory.
-func OpenELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
+// ELF returns the file's headers.
+func (f *File) ELF() *elf.File { return f.elf }
+
+// openELF reads the headers of an ELF file with the standard library's reader, after checking that this takes bounded memory.
+func openELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
 	defer RecoverTo(&err, "read an ELF file")
 	if size < 0 {
 		return nil, errNotELF

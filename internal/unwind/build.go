@@ -49,14 +49,15 @@ func read(r io.ReaderAt, size int64) (_ *input, err error) {
 	if size > maxFileBytes {
 		return nil, fmt.Errorf("read an ELF file: it has %d bytes, and the limit is %d", size, maxFileBytes)
 	}
-	f, err := symbol.OpenELF(r, size)
+	file, err := symbol.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
+	f := file.ELF()
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
 		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
 	}
-	in := &input{crt: crtEntries(f), golang: goFrames(r, size), code: codeOf(f, uint64(size))}
+	in := &input{crt: crtEntries(f), golang: goFrames(file), code: codeOf(f, uint64(size))}
 	in.frames, err = framesOf(f)
 	if len(in.golang) == 0 {
 		return in, err

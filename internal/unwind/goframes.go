@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"io"
 	"math"
 
 	"wprof/internal/symbol"
@@ -11,12 +10,8 @@ import (
 const maxGoRows = 16 << 20
 
 // goFrames reads the functions of a Go program; none if the file is none, or if its table is malformed.
-func goFrames(r io.ReaderAt, size int64) (all []symbol.GoFrames) {
-	f, err := symbol.Open(r, size)
-	if err != nil {
-		return nil
-	}
-	if _, err = f.EachGoFrames(func(g symbol.GoFrames) {
+func goFrames(f *symbol.File) (all []symbol.GoFrames) {
+	if _, err := f.EachGoFrames(func(g symbol.GoFrames) {
 		if len(all) < maxEntries {
 			all = append(all, g)
 		}
