@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -165,4 +166,21 @@ func FuzzDecode(f *testing.F) {
 			table.Rule(offset)
 		}
 	})
+}
+
+func TestStoredFilesBySize(t *testing.T) {
+	dir := t.TempDir()
+	all := []Stored{{Name: "large"}, {Name: "small"}, {Name: "gone"}}
+	for name, size := range map[string]int{"large": 100, "small": 1} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, s := range (Cache{dir}).BySize(all) {
+		got = append(got, s.Name)
+	}
+	if want := []string{"gone", "small", "large"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -3,9 +3,11 @@ package unwind
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +43,17 @@ func (c Cache) Files(boot string) (all []Stored) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// BySize returns files in order of the sizes of their tables, the smallest first.
+func (c Cache) BySize(all []Stored) []Stored {
+	sizes := map[string]int64{}
+	for _, s := range all {
+		if info, err := os.Stat(filepath.Join(c.dir, s.Name)); err == nil {
+			sizes[s.Name] = info.Size()
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b Stored) int { return cmp.Compare(sizes[a.Name], sizes[b.Name]) })
 }
 
 // KeepFiles replaces the index.
