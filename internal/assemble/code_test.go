@@ -117,11 +117,18 @@ end 4100
 	}
 }
 
-// lineFinder knows one line everywhere in /bin/alpha, into which another function is inlined.
+// lineFinder knows one line everywhere in /bin/alpha, into which another function is inlined, and one in the kernel.
 type lineFinder struct{ function string }
 
 func (l lineFinder) Lines(m *format.Module, at []symbol.Address, visit func(i int, line *symbol.Line)) {
-	if string(m.Path) != "/bin/alpha" {
+	switch string(m.Path) {
+	case "/bin/alpha":
+	case "[kernel]":
+		for i := range at {
+			visit(i, &symbol.Line{File: "kernel.c", Line: 9})
+		}
+		return
+	default:
 		return
 	}
 	outer := &symbol.Line{Function: "in the source", File: "outer.c", Line: 7}
@@ -144,6 +151,18 @@ func TestFramesGetLines(t *testing.T) {
 		out, _ := finaliseWith(t, sampleText+"round 4000\nend 4100\n", o)
 		if has := strings.Contains(out, `file="inner.c" line=8`) && strings.Contains(out, `function="alpha_4" file="outer.c" line=7`); has != c.lined || strings.Contains(out, "in the source") {
 			t.Errorf("%s: lines: %v, want %v:\n%s", name, has, c.lined, out)
+		}
+	}
+}
+
+// TestKernelFramesGetLines if the kernel's build-id is known.
+func TestKernelFramesGetLines(t *testing.T) {
+	for id, want := range map[string]string{"kernelid ab\n": `function="[kernel]_5" file="kernel.c" line=9`, "": `function="[kernel]_5"` + "\n"} {
+		o := textOptions()
+		o.Lines = lineFinder{"inlined"}
+		out, _ := finaliseWith(t, strings.Replace(sampleText, "kallsyms ", id+"kallsyms ", 1)+"round 4000\nend 4100\n", o)
+		if !strings.Contains(out, want) {
+			t.Errorf("%q: want %s, got\n%s", id, want, out)
 		}
 	}
 }
@@ -382,6 +401,21 @@ end 4100
 	}
 	if n := strings.Count(out, `path="[disk]"`); n != 1 {
 		t.Errorf("%d modules are [disk]\n%s", n, out)
+	}
+}
+
+// TestKernelHasItsBuildID, unless it is not known where it was loaded: then offsets are not those of the build.
+func TestKernelHasItsBuildID(t *testing.T) {
+	const end = "end 4000\n"
+	with := strings.Replace(sampleText, "kallsyms 0xffffffff81000000", "kallsyms 0xffffffff81000000\nkernelid ab", 1)
+	for _, c := range []struct{ what, text, want string }{
+		{"a build-id", with, `path="[kernel]" build_id=ab base=0xffffffff81000000 kind=kernel`},
+		{"none", sampleText, `path="[kernel]" base=0xffffffff81000000 kind=kernel`},
+		{"no address", strings.Replace(with, "kallsyms 0xffffffff81000000\n", "", 1), `path="[kernel]" kind=kernel`},
+	} {
+		if out, _ := finaliseWith(t, c.text+end, textOptions()); !strings.Contains(out, c.want) {
+			t.Errorf("%s: want %s, got\n%s", c.what, c.want, out)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // kernelCode finds the kernel or the kernel module that an address stands in.
 type kernelCode struct {
 	base    uint64                // address of _text; 0: not known
+	buildID []byte                // nil: not known
 	modules []symbol.KernelModule // by address
 	tracer  []codeRange
 }
@@ -25,7 +26,7 @@ type codeRange struct{ from, to uint64 }
 
 // readKernelCode reads the kernel's symbols and modules from the spool. What is missing or hidden stays unknown.
 func readKernelCode(s *spool.Spool) kernelCode {
-	var k kernelCode
+	k := kernelCode{buildID: s.KernelBuildID()}
 	if text, err := s.Kallsyms(); err == nil {
 		k.readSymbols(text)
 		text.Close()
@@ -123,7 +124,11 @@ func (k *kernelCode) find(address uint64) *symbol.KernelModule {
 // definition is the module of the stream for an address of the kernel.
 func (k *kernelCode) definition(m *symbol.KernelModule) *format.Module {
 	if m == nil {
-		return &format.Module{Path: []byte("[kernel]"), Base: k.base, Kind: uint32(format.ModuleKind_MODULE_KERNEL)}
+		kernel := &format.Module{Path: []byte("[kernel]"), Base: k.base, Kind: uint32(format.ModuleKind_MODULE_KERNEL)}
+		if k.base != 0 { // without it, offsets are not those of the build
+			kernel.BuildId = k.buildID
+		}
+		return kernel
 	}
 	return &format.Module{Path: []byte("[" + m.Name + "]"), Base: m.Base, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE)}
 }

@@ -127,7 +127,7 @@ func (n *nameTable) lookUpAll(namer Namer, lines LineFinder, modules map[format.
 				n.set(m, some[i], &out[i])
 			}
 		}
-		if lines != nil && len(at) > 0 && format.ModuleKind(m.definition.Kind) == format.ModuleKind_MODULE_FILE {
+		if lines != nil && len(at) > 0 && symbol.CanHaveLines(m.definition) {
 			m.lines = make(map[symbol.Address]*symbol.Line)
 			lines.Lines(m.definition, at, func(i int, line *symbol.Line) { m.lines[at[i]] = line })
 		}

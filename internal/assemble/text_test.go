@@ -37,6 +37,7 @@ import (
 //	                               probed by one
 //	module x 0x1000 0xffffffffc0000000
 //	                               a kernel module: name, size and address
+//	kernelid aa                    the kernel's build-id
 //	side 1005 map pid=10 from=0x400000 to=0x500000 off=0x1000 path=/bin/a build=aa
 //	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
 //	                               command, kept, jit, function and gone
@@ -140,6 +141,12 @@ func (p *spoolText) line(words []string, path string) error {
 		return p.w.Kallsyms(packed)
 	case "module":
 		return p.w.Modules(fmt.Appendf(nil, "%s %d 0 - Live 0x%016x\n", words[1], number(2), hex(words[3])))
+	case "kernelid":
+		id, err := strconv.ParseUint(words[1], 16, 8)
+		if err != nil {
+			return err
+		}
+		return p.w.KernelBuildID([]byte{byte(id)})
 	case "side":
 		p.side = appendSide(p.side, number(1), words[2], f)
 	case "slice": // what it means was done above

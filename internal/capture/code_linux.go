@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"wprof/internal/proc"
 	"wprof/internal/sideband"
 	"wprof/internal/spool"
+	"wprof/internal/symbol"
 )
 
 // code holds what a recording of stacks needs to name functions: which code is mapped where, its files, and the
@@ -93,6 +95,11 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 			return err
 		}
 	}
+	if id := kernelBuildID("/sys/kernel/notes"); id != nil {
+		if err := w.KernelBuildID(id); err != nil {
+			return err
+		}
+	}
 	loaded, err := loadedFunctions(tracer, p.images) // before Start, which may use up the limit of open files
 	if err != nil {
 		return err
@@ -101,6 +108,15 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 		return err
 	}
 	return w.Sideband(c.watcher.Drain(loaded))
+}
+
+// kernelBuildID returns the build-id in the kernel's notes (kernel/ksysfs.c); nil: it has none.
+func kernelBuildID(path string) []byte {
+	notes, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return symbol.BuildIDIn(notes, binary.NativeEndian, 4)
 }
 
 // modulesChanged reports kernel modules that were loaded or unloaded.

@@ -43,6 +43,7 @@ const (
 	ChunkBlocked    ChunkType = 10 // whole rec_blocked structs
 	chunkCopyPiece  ChunkType = 11 // a part of a file of code
 	chunkCopyFile   ChunkType = 12 // end of the parts of a file, and its name
+	chunkKernelID   ChunkType = 13 // the kernel's build-id
 )
 
 // maxPayload is the longest payload of any recorder's chunk of this type.

@@ -47,6 +47,15 @@ func (w *Writer) Modules(text []byte) error {
 	return err
 }
 
+// KernelBuildID puts the kernel's build-id into the spool, before the first round.
+func (w *Writer) KernelBuildID(id []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	_, err := (&pieceWriter{w: w, typ: chunkKernelID}).Write(id)
+	return err
+}
+
 // pieceWriter writes chunks of one type, whose positions count the bytes before them.
 type pieceWriter struct {
 	w    *Writer
@@ -103,6 +112,22 @@ func (s *Spool) Modules() (io.ReadCloser, error) {
 	}
 	return nil, os.ErrNotExist
 }
+
+// KernelBuildID returns the kernel's build-id; nil: the spool does not have it.
+func (s *Spool) KernelBuildID() []byte {
+	p := s.pieces(chunkKernelID)
+	if p == nil {
+		return nil
+	}
+	id, err := io.ReadAll(io.LimitReader(p, maxBuildID+1))
+	if err != nil || len(id) > maxBuildID {
+		return nil
+	}
+	return id
+}
+
+// maxBuildID is the length of the longest build-id.
+const maxBuildID = 64
 
 // pieces reads the payloads of all chunks of one type before the first round; nil: there are none.
 func (s *Spool) pieces(typ ChunkType) io.Reader {

@@ -20,8 +20,22 @@ func (r *Resolver) Lines(m *format.Module, at []Address, visit func(i int, line 
 	return r.linesIn(r.options.Form, m, at, visit)
 }
 
+// CanHaveLines reports whether frames of a module can have lines. DWARF of the kernel's modules has not been linked.
+func CanHaveLines(m *format.Module) bool {
+	switch format.ModuleKind(m.Kind) {
+	case format.ModuleKind_MODULE_FILE:
+		return true
+	case format.ModuleKind_MODULE_KERNEL:
+		return len(m.BuildId) > 0
+	}
+	return false
+}
+
 // linesIn are lines with names in a form.
 func (r *Resolver) linesIn(form Form, m *format.Module, at []Address, visit func(i int, line *Line)) error {
+	if format.ModuleKind(m.Kind) == format.ModuleKind_MODULE_KERNEL {
+		return r.kernelLines(form, m, at, visit)
+	}
 	l := r.load(m)
 	if l == nil {
 		return nil
@@ -94,10 +108,7 @@ func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), err
 	if from == nil {
 		return nil, nil, nil
 	}
-	d, err := dwarfline.Open(from.image(path), dwarfline.Options{
-		Open: openImage, DebugDirs: r.debugDirs(),
-		Name: func(name string) string { return Demangle(name, form) },
-	})
+	d, err := r.openDWARF(from.image(path), form)
 	if err != nil {
 		done()
 		return nil, nil, err
@@ -106,6 +117,13 @@ func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), err
 		d.Close()
 		done()
 	}, nil
+}
+
+func (r *Resolver) openDWARF(image *dwarfline.Image, form Form) (*dwarfline.File, error) {
+	return dwarfline.Open(image, dwarfline.Options{
+		Open: openImage, DebugDirs: r.debugDirs(),
+		Name: func(name string) string { return Demangle(name, form) },
+	})
 }
 
 func (f *File) image(path string) *dwarfline.Image {

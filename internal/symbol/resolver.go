@@ -27,6 +27,8 @@ type Options struct {
 	// Fetch returns the file of a build-id, or with debug its separate debug file, from another machine. The file itself is fetched
 	// if it is nowhere else, the debug file if nothing else has all symbols.
 	Fetch func(buildID []byte, debug bool) (file io.ReaderAt, size int64, close func(), err error)
+	// FetchKernel allows Fetch for the kernel's debug file, of up to a gigabyte, which is used for lines alone.
+	FetchKernel bool
 	// Functions returns the functions of a build-id from elsewhere, with offsets in the file as addresses. It is tried last.
 	Functions func(buildID []byte) (*Table, error)
 	// Lines returns what [Resolver.WriteLines] wrote for a build-id. It is used where neither a file nor its debug file has lines.

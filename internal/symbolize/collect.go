@@ -67,13 +67,13 @@ func collect(inv *cli.Invocation) error {
 		inv.Warnf("the archive lacks the source lines of %d places beyond the first %d", wanted.places-maxAhead, maxAhead)
 	}
 	if len(missing) > 0 {
-		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), len(wanted.modules), listed(missing))
+		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), wanted.files, listed(missing))
 	}
 	if wanted.more {
 		inv.Warnf("the archive lacks files beyond the first %d", maxCollected)
 	}
 	if inv.Bool("verbose") {
-		inv.Warnf("the archive has the functions of %d files", len(wanted.modules)-len(missing))
+		inv.Warnf("the archive has the functions of %d files", wanted.files-len(missing))
 	}
 	return damage
 }
@@ -89,6 +89,7 @@ func named(args []string) []string {
 // collection is the files with a build-id in which captures have frames.
 type collection struct {
 	modules map[string]*collected // by build-id
+	files   int                   // of modules; the others are kernels
 	more    bool                  // than maxCollected
 	lines   bool                  // are collected too
 	places  int                   // different ones, also those beyond maxAhead
@@ -156,7 +157,8 @@ func (c *collection) addSection(r *format.Reader) {
 
 // add adds a file; nil: it is not collected.
 func (c *collection) add(m *format.Module) *collected {
-	if format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE || len(m.BuildId) == 0 {
+	isFile := format.ModuleKind(m.Kind) == format.ModuleKind_MODULE_FILE
+	if len(m.BuildId) == 0 || !isFile && (!c.lines || !symbol.CanHaveLines(m)) {
 		return nil
 	}
 	same := c.modules[string(m.BuildId)]
@@ -167,6 +169,9 @@ func (c *collection) add(m *format.Module) *collected {
 	if same == nil {
 		same = &collected{offsets: make(map[uint64]struct{})}
 		c.modules[string(m.BuildId)] = same
+		if isFile {
+			c.files++
+		}
 	}
 	samePath := func(o *format.Module) bool { return string(o.Path) == string(m.Path) }
 	if len(same.paths) < maxPaths && !slices.ContainsFunc(same.paths, samePath) {
@@ -214,8 +219,12 @@ func (c *collection) write(w io.Writer, r *symbol.Resolver, bar *cli.Progress) (
 	return missing, archive.Close()
 }
 
-// writeOne writes the functions and lines of one build-id, found by the first of its paths that leads to functions.
+// writeOne writes the functions and lines of one build-id, found by the first of its paths that leads to functions. Of the kernel it
+// writes lines: captures have its functions.
 func (c *collection) writeOne(archive *symbolarchive.Writer, r *symbol.Resolver, in *collected, missing *[]string) error {
+	if m := in.paths[0]; format.ModuleKind(m.Kind) == format.ModuleKind_MODULE_KERNEL {
+		return c.writeLines(archive, r, m, in)
+	}
 	for _, m := range in.paths {
 		why, err := archive.Add(r, m)
 		if err != nil {

@@ -33,7 +33,7 @@ func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
 	o.Functions, o.Lines = functionsIn(archives), linesIn(archives)
 	ctx, cancel := context.WithCancel(context.Background())
 	if client != nil {
-		o.Fetch = fetchFrom(ctx, client)
+		o.Fetch, o.FetchKernel = fetchFrom(ctx, client), inv.IsSet("debuginfod")
 		go func() { // the first signal ends a download
 			select {
 			case <-inv.Stopped():

@@ -64,7 +64,7 @@ func (n *namer) needsName(f *format.Frame, m *format.Module) bool {
 
 // needsLines reports whether a frame gets lines. Those that were looked up when it was recorded stay.
 func (n *namer) needsLines(f *format.Frame, m *format.Module) bool {
-	if n.lines == nil || m == nil || format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE {
+	if n.lines == nil || m == nil || !symbol.CanHaveLines(m) {
 		return false
 	}
 	return n.again || len(f.Lines) == 0 || len(f.Lines) == 1 && f.Lines[0].Line == 0 && len(f.Lines[0].File) == 0

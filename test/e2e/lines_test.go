@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wprof/internal/symbol"
 	"wprof/test/tools"
 )
 
@@ -47,9 +50,17 @@ func TestLinesOfRecorderAndOfRecovery(t *testing.T) {
 		}
 		return strings.Contains(text, `line function="inner" file="`+dir+`/inlining.c" line=2`)
 	}
+	notes, err := os.ReadFile("/sys/kernel/notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := fmt.Sprintf(`path="[kernel]" build_id=%x base=`, symbol.BuildIDIn(notes, binary.NativeEndian, 4))
 	for name, flags := range map[string][]string{"plain": nil, "lines": {"--lines"}} {
 		out := filepath.Join(dir, name)
 		tools.Run(t, "wprof-record", append(flags, "-d1s", "-o", out)...)
+		if text := string(tools.Run(t, "wprof-info", "--dump", out)); !strings.Contains(text, kernel) {
+			t.Errorf("%s: no module %s", name, kernel)
+		}
 		if got := hasLines(out); got != (flags != nil) {
 			t.Errorf("%s: lines: %v", name, got)
 		}
