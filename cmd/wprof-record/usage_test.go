@@ -89,16 +89,18 @@ func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.wprof")
 	for want, args := range map[string][]string{
-		"--dur":             {"--durr", "5s"},
-		"no-sched":          {"-f", "no-shed"},
-		"not a duration":    {"-d", "5x"},
-		"KEY=VALUE":         {"-M", "novalue"},
-		"no command":        {"--"},
-		"-- sleep 1":        {"sleep", "1"},
-		"8kb to 1gb":        {"--ringbuf-size", "100"},
-		"from 8kb to 1gb":   {"--ringbuf-size", "0"},
-		"is negative":       {"-d", "-1s"},
-		"nothing to record": {"-f", "no-sched,no-wakeup,no-task-life,no-samples"},
+		"--dur":                       {"--durr", "5s"},
+		"no-sched":                    {"-f", "no-shed"},
+		"not a duration":              {"-d", "5x"},
+		"KEY=VALUE":                   {"-M", "novalue"},
+		"no command":                  {"--"},
+		"-- sleep 1":                  {"sleep", "1"},
+		"8kb to 1gb":                  {"--ringbuf-size", "100"},
+		"from 8kb to 1gb":             {"--ringbuf-size", "0"},
+		"is negative":                 {"-d", "-1s"},
+		"--live: use wprof-symbolize": {"--lines", "--live"},
+		"leave out --symbolize=no":    {"--lines", "--symbolize=no"},
+		"nothing to record":           {"-f", "no-sched,no-wakeup,no-task-life,no-samples"},
 	} {
 		r := recorder(t, append([]string{"-o", file}, args...)...).start()
 		status := r.wait()
