@@ -119,14 +119,15 @@ func (v *View) Names(f *profile.Frame) iter.Seq[string] {
 	}
 	return func(yield func(string) bool) {
 		for i := range shown {
-			if !yield(v.nameOf(&shown[i])) {
+			if !yield(v.NameOf(&shown[i])) {
 				return
 			}
 		}
 	}
 }
 
-func (v *View) nameOf(f *profile.Function) string {
+// NameOf returns the name of a function, with its line if the view shows lines.
+func (v *View) NameOf(f *profile.Function) string {
 	if !v.Lines || f.Line == 0 {
 		return f.Name
 	}

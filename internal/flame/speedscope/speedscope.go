@@ -212,19 +212,20 @@ func (s *speedscope) frame(id profile.FrameID) []int {
 		return numbers
 	}
 	f := &s.p.Frames[id]
-	for _, fn := range f.Functions {
+	for i := range f.Functions {
+		fn := &f.Functions[i]
 		file := fn.File
 		if file == "" {
 			file = f.Module
 		}
-		numbers = append(numbers, s.intern(speedscopeFrame{fn.Name, file}, fn.Line))
+		numbers = append(numbers, s.intern(speedscopeFrame{s.v.NameOf(fn), file}, fn.Line))
 	}
 	s.ofFrame[id] = numbers
 	return numbers
 }
 
-// intern returns the number of a frame. Speedscope adds up by number, so a function has one number for all its lines;
-// its line is written if there is only one.
+// intern returns the number of a frame. Speedscope adds up by number, so a function has one number for all its lines, unless
+// the view shows lines, which are in its name then. Its line is written if there is only one.
 func (s *speedscope) intern(f speedscopeFrame, line uint32) int {
 	n, known := s.frames[f]
 	if !known {

@@ -238,7 +238,8 @@ func TestSpeedscopeThreads(t *testing.T) {
 	}
 }
 
-// Speedscope adds up by frame: places in one function are one, and functions of one name in two files are two.
+// Speedscope adds up by frame: places in one function are one, and functions of one name in two files are two. With
+// lines, each line is one.
 func TestSpeedscopeFramesAreFunctions(t *testing.T) {
 	b := flametest.New()
 	at := func(line uint32, file, module string) profile.FrameID {
@@ -248,13 +249,21 @@ func TestSpeedscopeFramesAreFunctions(t *testing.T) {
 	thread.Trail = flametest.TrailOf(thread,
 		profile.Piece{From: 0, To: 1, Class: profile.ClassOnCPU, Stack: b.Stack(at(3, "a.c", "/a"), at(4, "b.c", "/a"))},
 		profile.Piece{From: 1, To: 2, Class: profile.ClassOnCPU, Stack: b.Stack(at(5, "a.c", "/a"), at(0, "", "/lib/c.so"))})
-	f := readSpeedscope(t, speedscopeOf(t, b.Profile, graph.View{}))
-	got := make(map[string]int)
-	for _, frame := range f.Shared.Frames {
-		got[frame.Name+" "+frame.File] = frame.Line
-	}
-	if want := map[string]int{"f a.c": 0, "f b.c": 4, "f /lib/c.so": 0}; !reflect.DeepEqual(got, want) || len(f.Shared.Frames) != 3 {
-		t.Errorf("frames and their only line: %v, want %v", got, want)
+	for _, c := range []struct {
+		view graph.View
+		want map[string]int
+	}{
+		{graph.View{}, map[string]int{"f a.c": 0, "f b.c": 4, "f /lib/c.so": 0}},
+		{graph.View{Lines: true}, map[string]int{"f (a.c:3) a.c": 3, "f (a.c:5) a.c": 5, "f (b.c:4) b.c": 4, "f /lib/c.so": 0}},
+	} {
+		f := readSpeedscope(t, speedscopeOf(t, b.Profile, c.view))
+		got := make(map[string]int)
+		for _, frame := range f.Shared.Frames {
+			got[frame.Name+" "+frame.File] = frame.Line
+		}
+		if !reflect.DeepEqual(got, c.want) || len(f.Shared.Frames) != len(c.want) {
+			t.Errorf("lines %v: frames and their only line: %v, want %v", c.view.Lines, got, c.want)
+		}
 	}
 }
 
