@@ -6,7 +6,7 @@ import (
 )
 
 // Table reads the functions of a file: those of its symbol table; without one those of its debug file; without that the
-// exported ones, those in .gnu_debugdata and those in a Go program's own table.
+// exported ones, those in .gnu_debugdata and those in a Go program's own table. A file that has some also has the stubs of its linkage table.
 func (f *File) Table() (_ *Table, err error) {
 	defer RecoverTo(&err, "read symbols")
 	l := &functions{}
@@ -19,6 +19,7 @@ func (f *File) Table() (_ *Table, err error) {
 			l.gather(f.addGoFunctions, elf.SHT_NULL))
 	}
 	if len(l.list) > 0 {
+		f.addStubs(l)
 		return l.table(), nil
 	}
 	if err == nil {
