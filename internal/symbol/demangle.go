@@ -58,6 +58,9 @@ func Demangle(name string, form Form) (demangled string) {
 	if form == RawForm || len(name) > maxMangledBytes {
 		return name
 	}
+	if called, isStub := strings.CutSuffix(name, stubSuffix); isStub {
+		return Demangle(called, form) + stubSuffix
+	}
 	defer func() {
 		if recover() != nil {
 			demangled = name

@@ -80,6 +80,7 @@ func base36(n int) string {
 func TestShortNamesHaveNoParametersAndNoTemplateArguments(t *testing.T) {
 	for mangled, want := range map[string]string{
 		"_ZNSt6vectorIiSaIiEE9push_backERKi":               "std::vector::push_back",
+		"_ZSt4sortIPiEvT_S1_@plt":                          "std::sort@plt",
 		"_ZSt4sortIPiEvT_S1_":                              "std::sort",
 		"_ZN3FooIiElsIcEEvT_":                              "Foo::operator<<",
 		"_ZZN1a1bIiEEvvENKUliE_clEi":                       "a::b()::{lambda(int)#1}::operator()",

@@ -16,6 +16,8 @@ const (
 	extentGap = 4 << 10
 	// maxExtents bounds the extents of one file. Programs have fewer than 20.
 	maxExtents = 1024
+	// maxStubNeeds bounds each part of a file that is needed for stubs alone.
+	maxStubNeeds = 256 << 10
 )
 
 var (
@@ -43,6 +45,7 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	}
 	f.debugLink()
 	log.addTable(f, elf.SHT_SYMTAB)
+	log.addStubs(f)
 	if length(log.extents) > limit || f.hasFunctions(elf.SHT_SYMTAB) {
 		return nil, nil
 	}
@@ -104,6 +107,23 @@ func (l *readLog) addTable(f *File, t elf.SectionType) {
 	text := f.elf.Sections[table.Link]
 	l.add(int64(table.Offset), int64(table.FileSize))
 	l.add(int64(text.Offset), int64(text.FileSize))
+}
+
+// addStubs adds the extents from which stubs are named, unless they are large: the other functions count more.
+func (l *readLog) addStubs(f *File) {
+	relocations := f.stubRelocations()
+	if !f.hasStubs() || relocations == nil || relocations.FileSize > maxStubNeeds {
+		return
+	}
+	l.add(int64(relocations.Offset), int64(relocations.FileSize))
+	for _, name := range stubSections() {
+		if s := f.elf.Section(name); s != nil && f.holds(s) && s.FileSize <= maxStubNeeds {
+			l.add(int64(s.Offset), int64(s.FileSize))
+		}
+	}
+	if s := f.sectionOf(elf.SHT_DYNSYM); s != nil && s.FileSize <= maxStubNeeds {
+		l.addTable(f, elf.SHT_DYNSYM)
+	}
 }
 
 func (l *readLog) add(at, length int64) {

@@ -8,7 +8,10 @@ import (
 	"io"
 )
 
+const stubSuffix = "@plt"
+
 const (
+	stubBytes      = 16
 	maxStubBytes   = 16 << 20 // of code, and of names
 	maxRelocations = 4 << 20  // that are read
 )
@@ -17,24 +20,20 @@ const (
 // slot of the global offset table, and a relocation says which symbol's address is there: System V ABI, AMD64 supplement, 5.2. For a
 // function that a resolver of the file itself chooses, the relocation has the resolver, which is the symbol of the function.
 func (f *File) addStubs(into *functions) {
-	if f.elf.Machine != elf.EM_X86_64 || f.elf.Class != elf.ELFCLASS64 {
+	if !f.hasStubs() {
 		return
 	}
-	var slots map[uint64]target
-	var resolvers map[uint64]uint32
+	slots := f.slots()
+	resolvers := into.resolvers(slots)
 	var text bytes.Buffer
 	before, base := len(into.list), into.names.end
-	for _, name := range []string{".plt", ".plt.sec", ".plt.got"} {
+	for _, name := range stubSections() {
 		code, ok := f.section(name, maxStubBytes)
 		if !ok {
 			continue
 		}
-		if slots == nil {
-			slots = f.slots()
-			resolvers = into.resolvers(slots)
-		}
 		s := f.elf.Section(name)
-		for at := 0; at+8 <= len(code); at += stubBytes(s) {
+		for at := 0; at+8 <= len(code); at += stubBytes {
 			to, ok := slots[s.Addr+uint64(at)+stubSlot(code[at:])]
 			if !ok {
 				continue
@@ -49,8 +48,8 @@ func (f *File) addStubs(into *functions) {
 				continue
 			}
 			start := s.Addr + uint64(at)
-			into.list = append(into.list, span{start: start, end: start + uint64(stubBytes(s)), rank: uint32(len(into.list)) | hasSize, name: uint32(base) + uint32(text.Len())})
-			text.WriteString(called + "@plt\x00")
+			into.list = append(into.list, span{start: start, end: start + stubBytes, rank: uint32(len(into.list)) | hasSize, name: uint32(base) + uint32(text.Len())})
+			text.WriteString(called + stubSuffix + "\x00")
 		}
 	}
 	if _, ok := into.names.add(bytes.NewReader(text.Bytes()), uint64(text.Len()), false); !ok {
@@ -59,12 +58,10 @@ func (f *File) addStubs(into *functions) {
 	into.names.memory += int64(text.Len())
 }
 
-// stubBytes is the size of a section's stubs. Those of .plt.got have 8 bytes unless indirect branches are tracked.
-func stubBytes(s *elf.Section) int {
-	if s.Entsize == 8 {
-		return 8
-	}
-	return 16
+func stubSections() []string { return []string{".plt", ".plt.sec"} }
+
+func (f *File) hasStubs() bool {
+	return f.elf.Machine == elf.EM_X86_64 && f.elf.Class == elf.ELFCLASS64
 }
 
 // stubSlot returns where the address is to which a stub jumps, from the stub on: jmp *slot(%rip), after endbr64 or bnd. Other
@@ -91,26 +88,33 @@ type target struct {
 	resolver uint64 // address of the function that chooses it; 0: the symbol counts
 }
 
+// stubRelocations returns the section with the relocations of stubs; nil: there is none.
+func (f *File) stubRelocations() *elf.Section {
+	if s := f.elf.Section(".rela.plt"); s != nil && s.Type == elf.SHT_RELA && f.holds(s) {
+		return s
+	}
+	return nil
+}
+
 // slots returns what the addresses are of that the linker writes, by their places.
 func (f *File) slots() map[uint64]target {
+	s := f.stubRelocations()
+	if s == nil {
+		return nil
+	}
 	slots := make(map[uint64]target)
-	count := 0
-	for _, s := range f.elf.Sections {
-		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || !f.holds(s) {
-			continue
+	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset), int64(s.FileSize)), 32<<10)
+	entry := make([]byte, 24)
+	for range min(s.FileSize/24, maxRelocations) {
+		if _, err := io.ReadFull(in, entry); err != nil {
+			break
 		}
-		in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset), int64(s.FileSize)), 32<<10)
-		for entry := make([]byte, 24); count < maxRelocations; count++ {
-			if _, err := io.ReadFull(in, entry); err != nil {
-				break
-			}
-			at, info := f.elf.ByteOrder.Uint64(entry), f.elf.ByteOrder.Uint64(entry[8:])
-			switch elf.R_X86_64(info & 0xffffffff) {
-			case elf.R_X86_64_JMP_SLOT, elf.R_X86_64_GLOB_DAT:
-				slots[at] = target{symbol: uint32(info >> 32)}
-			case elf.R_X86_64_IRELATIVE:
-				slots[at] = target{resolver: f.elf.ByteOrder.Uint64(entry[16:])}
-			}
+		at, info := f.elf.ByteOrder.Uint64(entry), f.elf.ByteOrder.Uint64(entry[8:])
+		switch elf.R_X86_64(info & 0xffffffff) {
+		case elf.R_X86_64_JMP_SLOT:
+			slots[at] = target{symbol: uint32(info >> 32)}
+		case elf.R_X86_64_IRELATIVE:
+			slots[at] = target{resolver: f.elf.ByteOrder.Uint64(entry[16:])}
 		}
 	}
 	return slots

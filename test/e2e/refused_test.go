@@ -56,7 +56,7 @@ func refusalsHere() []refusal {
 		{"the same, without stacks", []string{"unshare", "--user", "--map-root-user"}, []string{"--no-stacks"}, "user namespace"},
 		{"no room for the spool", []string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=64k none "${3%/*}" && exec "$0" "$@"`}, nil, "free some space"},
 		{"3 open files at most", []string{"sh", "-c", `ulimit -n 3 && exec "$0" "$@"`}, nil, "ulimit -n"},
-		{"800 MB of address space at most", []string{"sh", "-c", `ulimit -v 800000 && exec "$0" "$@"`}, nil, "ulimit -v"},
+		{"1 GB of address space at most", []string{"sh", "-c", `ulimit -v 1000000 && exec "$0" "$@"`}, nil, "ulimit -v"},
 		{"16 open files at most, without CAP_SYS_RESOURCE", append(drop("-sys_resource"), "sh", "-c", `ulimit -n 16 && exec "$0" "$@"`), nil, "ulimit -n"},
 	}
 }
