@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"maps"
 	"slices"
 
 	"wprof/format"
@@ -19,7 +20,9 @@ type codes struct {
 	list   []code              // in the order of time
 	pages  map[uint64][]uint32 // indices in list, by page of addresses
 	refs   int                 // elements of pages
+	pid    uint32              // whose dump lists them
 	owners int                 // processes that share it: those that a process forks have its code, and may go on to list more in the same dump
+	latest uint64              // of Tables.versions, when it was changed
 }
 
 type code struct {
@@ -35,13 +38,10 @@ func (t *Tables) code(p *process, r *Record) {
 		return
 	}
 	first, last := r.Start>>codePageShift, (r.Start+r.Length-1)>>codePageShift
-	if last-first >= maxCodePages-uint64(t.codePages) {
+	c := t.ownCodes(p, r.PID)
+	if c == nil || last-first >= maxCodePages-uint64(t.codePages) {
 		return
 	}
-	if p.codes == nil {
-		p.codes = &codes{pages: make(map[uint64][]uint32), owners: 1}
-	}
-	c := p.codes
 	_, path := classify(r)
 	module := t.intern(&format.Module{
 		Kind: uint32(format.ModuleKind_MODULE_FILE), Path: path, Device: r.Device, Inode: r.Inode, Generation: r.Generation,
@@ -52,7 +52,32 @@ func (t *Tables) code(p *process, r *Record) {
 		t.codePages++
 	}
 	c.list = append(c.list, code{r.Start, r.Length, r.Offset, module})
-	t.changed(p)
+	t.versions++
+	c.latest = t.versions
+}
+
+// ownCodes returns the functions to which a dump of a process adds. Those of its parent, which has another dump, are copied. It returns
+// nil if there is no room for the copy.
+func (t *Tables) ownCodes(p *process, pid uint32) *codes {
+	c := p.codes
+	switch {
+	case c == nil:
+		c = &codes{pages: make(map[uint64][]uint32)}
+	case c.pid == pid:
+		return c
+	case c.refs >= maxCodePages-t.codePages:
+		return nil
+	default:
+		c.owners--
+		c = &codes{list: slices.Clone(c.list), pages: maps.Clone(c.pages), refs: c.refs}
+		for page, list := range c.pages {
+			c.pages[page] = slices.Clone(list)
+		}
+		t.codePages += c.refs
+	}
+	c.pid, c.owners = pid, 1
+	p.codes = c
+	return c
 }
 
 // find returns the latest function at an address; nil: there is none.

@@ -61,6 +61,38 @@ func TestForkedProcessHasGeneratedFunctions(t *testing.T) {
 	}
 }
 
+// TestForkedProcessWithItsOwnDump keeps its parent's functions, and neither sees what the other generates afterwards.
+func TestForkedProcessWithItsOwnDump(t *testing.T) {
+	tables := NewTables()
+	tables.Apply(codeAt(2, 1, 0x10000, 0x10010, 0x100))
+	tables.Apply(&Record{Kind: KindFork, Time: 3, PID: 2, Parent: 1})
+	version := tables.Version(2)
+	tables.Apply(codeAt(4, 1, 0x10010, 0x10020, 0x200)) // listed in the same dump
+	if got := where(tables, 2, 0x10010); got != "/jit-1.dump+200" || tables.Version(2) == version {
+		t.Errorf("%s, version %d after %d", got, tables.Version(2), version)
+	}
+	tables.Apply(codeAt(5, 2, 0x10008, 0x10010, 0x300))
+	tables.Apply(codeAt(6, 1, 0x10020, 0x10030, 0x400))
+	for _, c := range []struct {
+		pid     uint32
+		address uint64
+		want    string
+	}{
+		{1, 0x10000, "/jit-1.dump+100"}, {1, 0x10008, "/jit-1.dump+108"}, {1, 0x10020, "/jit-1.dump+400"},
+		{2, 0x10000, "/jit-1.dump+100"}, {2, 0x10008, "/jit-1.dump+300"}, {2, 0x10010, "/jit-1.dump+200"}, {2, 0x10020, "nowhere"},
+	} {
+		if got := where(tables, c.pid, c.address); got != c.want {
+			t.Errorf("%#x of process %d is at %s, want %s", c.address, c.pid, got, c.want)
+		}
+	}
+	for pid := range uint32(2) {
+		tables.Apply(&Record{Kind: KindExec, Time: 7, PID: pid + 1})
+	}
+	if tables.codePages != 0 {
+		t.Errorf("%d pages are in use when no process has generated code", tables.codePages)
+	}
+}
+
 // TestGeneratedFunctionsAreBounded in the pages that they take.
 func TestGeneratedFunctionsAreBounded(t *testing.T) {
 	tables := NewTables()
@@ -68,6 +100,8 @@ func TestGeneratedFunctionsAreBounded(t *testing.T) {
 	for i := range uint64(400) {
 		tables.Apply(codeAt(2, 1, i*length, (i+1)*length, 0x100))
 	}
+	tables.Apply(&Record{Kind: KindFork, Time: 3, PID: 2, Parent: 1})
+	tables.Apply(codeAt(4, 2, 0, 16, 0x200)) // its own dump
 	if tables.codePages != maxCodePages {
 		t.Errorf("%d pages, want %d", tables.codePages, maxCodePages)
 	}

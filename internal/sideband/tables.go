@@ -372,10 +372,14 @@ func (t *Tables) Files(pid uint32, limit int) (paths []string) {
 
 // Version changes whenever Resolve may return something else for a process.
 func (t *Tables) Version(pid uint32) uint64 {
-	if p := t.processes[pid]; p != nil {
-		return p.version
+	p := t.processes[pid]
+	switch {
+	case p == nil:
+		return 0
+	case p.codes != nil:
+		return max(p.version, p.codes.latest)
 	}
-	return 0
+	return p.version
 }
 
 // DropEnded drops processes that ended a while ago. It visits all of them: call it every few seconds of the recording.
