@@ -1084,6 +1084,7 @@ type Module struct {
 	Kind       uint32                 `protobuf:"varint,8,opt,name=kind,proto3" json:"kind,omitempty"`             // ModuleKind
 	// Of a file without a build-id, when it was mapped: bytes, and ns since 1970 of the last change of its contents and of its
 	// inode, as the file system has them. All 0: not known, or it may have been changed since it was mapped.
+	// Of a jitdump, only mtime: the time in its header, by which it is recognised if it was written anew.
 	Size          uint64 `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`
 	Mtime         uint64 `protobuf:"varint,10,opt,name=mtime,proto3" json:"mtime,omitempty"`
 	Ctime         uint64 `protobuf:"varint,11,opt,name=ctime,proto3" json:"ctime,omitempty"`

@@ -27,8 +27,9 @@ type Function struct {
 
 // Functions are those of a dump, in the order of their offsets.
 type Functions struct {
-	List []Function
-	End  uint64 // how far the dump was read
+	List  []Function
+	End   uint64 // how far the dump was read
+	Began uint64 // see [Reader]
 	r    io.ReaderAt
 	size int64
 	bias uint64
@@ -40,7 +41,7 @@ func ReadFunctions(r io.ReaderAt, size int64) (*Functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Functions{r: r, size: size}
+	f := &Functions{r: r, size: size, Began: d.Began}
 	var c Code
 	bytes := 0
 	for range maxRecords {

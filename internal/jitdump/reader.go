@@ -19,6 +19,7 @@ const (
 	archTime = 1
 
 	headerSize = 40
+	beganAt    = 24
 	prefixSize = 16
 	loadSize   = prefixSize + 40
 	moveSize   = prefixSize + 48
@@ -71,6 +72,8 @@ type Code struct {
 type Reader struct {
 	// ArchTime: the times of records are not CLOCK_MONOTONIC.
 	ArchTime bool
+	// Began is the time in the header, of a clock of the writer: another one means that the file was written anew.
+	Began uint64
 
 	r      io.ReaderAt
 	at     int64
@@ -93,6 +96,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if le.Uint32(header) != magic || le.Uint32(header[4:]) != version || length < headerSize {
 		return nil, ErrOther
 	}
+	d.Began = le.Uint64(header[beganAt:])
 	d.ArchTime = le.Uint64(header[32:])&archTime != 0
 	d.at = length
 	return d, nil
@@ -100,6 +104,13 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 
 // Position returns how far the file was read.
 func (d *Reader) Position() int64 { return d.at }
+
+// WasRewritten reports whether the file has another header now.
+func (d *Reader) WasRewritten() bool {
+	var began [8]byte
+	_, err := d.r.ReadAt(began[:], beganAt)
+	return err != nil || binary.LittleEndian.Uint64(began[:]) != d.Began
+}
 
 // Extend sets the size of a file that has grown.
 func (d *Reader) Extend(size int64) {

@@ -44,7 +44,7 @@ func (t *Tables) code(p *process, r *Record) {
 	}
 	_, path := classify(r)
 	module := t.intern(&format.Module{
-		Kind: uint32(format.ModuleKind_MODULE_FILE), Path: path, Device: r.Device, Inode: r.Inode, Generation: r.Generation,
+		Kind: uint32(format.ModuleKind_MODULE_FILE), Path: path, Device: r.Device, Inode: r.Inode, Generation: r.Generation, Mtime: r.Count,
 	})
 	for page := first; page <= last; page++ {
 		c.pages[page] = append(c.pages[page], uint32(len(c.list)))

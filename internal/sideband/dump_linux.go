@@ -76,11 +76,17 @@ func (d *dumpSource) readMore(files *Files, began int64, out []byte, limit int) 
 	if d.reader == nil || d.broken {
 		return out, 0, false
 	}
-	now := proc.Monotonic()
 	size, err := d.file.Size()
 	if err != nil {
 		d.broken = true
 		return out, 0, false
+	}
+	now := proc.Monotonic() // after all that was written
+	if d.reader.WasRewritten() {
+		clear(d.places)
+		if d.reader, err = jitdump.NewReader(d.file, size); err != nil {
+			return out, 0, false
+		}
 	}
 	d.reader.Extend(size)
 	var c jitdump.Code
@@ -123,7 +129,7 @@ func (d *dumpSource) record(c *jitdump.Code, began, now int64) (*Record, bool) {
 	m := &d.mapping
 	return &Record{
 		Kind: KindCode, Time: max(at, began), PID: m.PID, Start: c.Address, Length: c.Size, Offset: c.Offset,
-		Device: m.Device, Inode: m.Inode, Generation: d.generation, Path: m.Path,
+		Device: m.Device, Inode: m.Inode, Generation: d.generation, Count: d.reader.Began, Path: m.Path,
 	}, true
 }
 

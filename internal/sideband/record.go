@@ -37,7 +37,7 @@ const (
 	KindFunction
 	KindFunctionGone
 	// KindCode is a function that the program of PID has generated, as its jitdump has it: Start, Length, and Offset of its bytes in the
-	// dump, which is identified as in its mapping by Device, Inode, Generation and Path. Time may be before that of earlier records.
+	// dump, which is identified as in its mapping by Device, Inode, Generation and Path, and by the time in its header, Count. Time may be before that of earlier records.
 	KindCode
 
 	lastKind = KindCode

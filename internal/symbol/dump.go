@@ -19,7 +19,12 @@ func (r *Resolver) readDump(m *format.Module) (*loaded, error) {
 	if done != nil {
 		l.close = append(l.close, done)
 	}
-	if l.dump, err = jitdump.ReadFunctions(in, size); err == nil {
+	l.dump, err = jitdump.ReadFunctions(in, size)
+	switch {
+	case err != nil:
+	case m.Mtime != 0 && l.dump.Began != m.Mtime:
+		err = errOther
+	default:
 		l.table, err = dumpTable(l.dump)
 	}
 	if err != nil {
