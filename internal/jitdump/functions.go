@@ -30,9 +30,9 @@ type Functions struct {
 	List  []Function
 	End   uint64 // how far the dump was read
 	Began uint64 // see [Reader]
-	r    io.ReaderAt
-	size int64
-	bias uint64
+	r     io.ReaderAt
+	size  int64
+	bias  uint64
 }
 
 // ReadFunctions reads the functions of a dump; those after a damaged record are missing.

@@ -214,7 +214,7 @@ func (m *mapFinder) sleep(pause time.Duration) {
 	}
 }
 
-// due returns the program to read next: of those that are due, the one with the least bytes read; nil: none for a
+// due returns the program to read next: of those that are due, the one of which the least was read; nil: none for a
 // while. It is not ok when the finder is to end.
 func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	m.mu.Lock()
@@ -237,7 +237,7 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 			if p.next.Before(first) {
 				first = p.next
 			}
-		case next == nil || p.source.end < next.source.end:
+		case next == nil || p.bytesRead() < next.bytesRead():
 			next = p
 		}
 	}
@@ -246,6 +246,14 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	}
 	next.busy = true
 	return next, 0, true
+}
+
+// bytesRead is how far the map file and the dump of a program were read, which must not be busy.
+func (p *mapProgram) bytesRead() int64 {
+	if p.dump == nil || p.dump.reader == nil {
+		return p.source.end
+	}
+	return p.source.end + p.dump.reader.Position()
 }
 
 // readOne reads one program's map file. It may never return.

@@ -1,6 +1,8 @@
 package sideband
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/jitdump"
 )
 
 // generator is a program that maps code, writes a map file that names its argument, waits, and then continues as its second
@@ -259,6 +262,28 @@ func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 	mapped(maxPending + 1)
 	if n := m.ignoredPrograms(); n != 2 {
 		t.Errorf("%d programs are ignored when there is room for one, want 2", n)
+	}
+}
+
+// TestLargeDumpsDoNotDelayMapFiles: what is read of both counts.
+func TestLargeDumpsDoNotDelayMapFiles(t *testing.T) {
+	dump := make([]byte, 1000)
+	binary.LittleEndian.PutUint32(dump, 0x4A695444)
+	binary.LittleEndian.PutUint32(dump[4:], 1)
+	binary.LittleEndian.PutUint32(dump[8:], 1000)
+	reader, err := jitdump.NewReader(bytes.NewReader(dump), int64(len(dump)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMapFinder(newFiles(1), func([]byte) {}, nil)
+	m.running = true // no thread looks for files
+	for pid := range uint32(20) {
+		m.mapped(&Record{PID: pid + 1, Time: 1}, origin{})
+		m.programs[pid+1].dump = &dumpSource{reader: reader}
+	}
+	m.programs[7].source.end, m.programs[7].dump = 999, nil
+	if p, _, _ := m.due(); p != m.programs[7] {
+		t.Error("a program whose dump was read further is read next")
 	}
 }
 
