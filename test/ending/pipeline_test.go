@@ -116,7 +116,8 @@ const (
 	finalising = "finalising"
 )
 
-// reach waits for a stage. In the last one the filter is stopped, so that the recorder cannot come to its end.
+// reach waits for a stage. In the last one the filter is stopped, so that the recorder cannot come to its end. It is stopped before the
+// window opens: on a busy machine the window may be closed, and all written, before the test sees that it was open.
 func (p *pipeline) reach(stage string) {
 	p.t.Helper()
 	p.reading()
@@ -124,12 +125,14 @@ func (p *pipeline) reach(stage string) {
 	if stage == starting {
 		return
 	}
+	if stage == finalising {
+		p.signal(filter, syscall.SIGSTOP)
+	}
 	until(p.t, "the window is open", func() bool { return strings.Contains(p.stderr[recorder].String(), "window open") })
 	if stage == recording {
 		time.Sleep(100 * time.Millisecond)
 		return
 	}
-	p.signal(filter, syscall.SIGSTOP)
 	until(p.t, "the recorder waits for its reader", func() bool { return inSyscall(p.pid(recorder), unix.SYS_WRITE, 1) && !p.hasPrograms() })
 }
 
