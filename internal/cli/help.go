@@ -32,7 +32,7 @@ func (t Tool) help() string {
 		b.WriteString("\nExamples:\n")
 	}
 	for _, e := range t.Examples {
-		b.WriteString(hang("  # ", e.Text) + wrapCommand(e.Command))
+		b.WriteString(wrap(e.Text, "  # ", helpWidth) + wrapCommand(e.Command))
 	}
 	return b.String()
 }

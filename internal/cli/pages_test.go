@@ -22,6 +22,15 @@ func TestHelpIsCompleteAndNarrow(t *testing.T) {
 	}
 }
 
+func TestLongTextOfAnExampleStaysAComment(t *testing.T) {
+	tool := sample(nil)
+	tool.Examples = []Example{{"wprof-sample -v", "Ten seconds of a process, as a page with a selectable time range and threads."}}
+	want := "  # Ten seconds of a process, as a page with a selectable time range and\n  # threads.\n    wprof-sample -v\n"
+	if help := tool.help(); !strings.HasSuffix(help, want) {
+		t.Errorf("the help does not end with %q:\n%s", want, help)
+	}
+}
+
 // Only pages of tools that can exit with the status of lost events list it.
 func TestExitStatusOfLossIsThatOfItsFlag(t *testing.T) {
 	with := sample(nil)
