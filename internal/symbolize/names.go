@@ -40,9 +40,9 @@ type found struct {
 	line *symbol.Line // the innermost; nil: not known
 }
 
-// Result counts frames that had no name, and those that got lines.
+// Result counts frames that were looked up for a name, and those that got lines.
 type Result struct {
-	Nameless int
+	LookedUp int
 	Named    int
 	Lines    int
 	NoRoom   int // frames whose lines did not fit into the section
@@ -82,7 +82,7 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 		name.line = nil
 	}
 	if needsName {
-		n.result.Nameless++
+		n.result.LookedUp++
 		if name.OK {
 			n.result.Named++
 		}

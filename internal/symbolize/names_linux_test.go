@@ -122,6 +122,18 @@ func frames(t *testing.T, path string) string {
 	}
 }
 
+// With --again, frames that have a name are looked up too.
+func TestVerboseCountsFramesLookedUp(t *testing.T) {
+	here := compile(t, "here", strings.Repeat("ab", 20))
+	in := here.capture(t, "mine")
+	for flag, want := range map[string]string{"--no-lines": "named 1 of the 1 frames", "--again": "named 2 of the 2 frames"} {
+		stderr, status := run(t, "-v", flag, "-o", filepath.Join(t.TempDir(), "out"), in)
+		if status != cli.ExitOK || !strings.Contains(stderr, want+" that were looked up for a name; 0 got source lines") {
+			t.Errorf("%s: status %d: %s, want %s", flag, status, stderr, want)
+		}
+	}
+}
+
 func TestFramesGetNames(t *testing.T) {
 	id, other := strings.Repeat("ab", 20), strings.Repeat("cd", 20)
 	here := compile(t, "here", id)

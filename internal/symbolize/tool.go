@@ -200,7 +200,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 		inv.Warnf("%d frames have no source lines: a section has no room for more", n)
 	}
 	if inv.Bool("verbose") && err == nil {
-		inv.Warnf("%d of %d frames without a name have one now; %d got source lines", names.result.Named, names.result.Nameless, names.result.Lines)
+		inv.Warnf("named %d of the %d frames that were looked up for a name; %d got source lines", names.result.Named, names.result.LookedUp, names.result.Lines)
 	}
 	return in.Outcome(cli.CaptureResult{DroppedThreads: result.DroppedThreads, Lost: result.Lost, Damage: result.Damage}, err)
 }
