@@ -20,15 +20,23 @@ const (
 
 var errStored = errors.New("a table of functions is malformed")
 
-// ReadFunctions reads a table that [Resolver.WriteFunctions] wrote. Its addresses are offsets in the file.
-func ReadFunctions(packed io.Reader) (*Table, error) {
+// inflated reads a stored table, of which at most maxStoredBytes are inflated.
+func inflated(packed io.Reader) (*bufio.Reader, *io.LimitedReader, error) {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
-		return nil, errStored
+		return nil, nil, err
 	}
 	unpacked.Multistream(false)
 	limited := &io.LimitedReader{R: unpacked, N: maxStoredBytes}
-	in := bufio.NewReader(limited)
+	return bufio.NewReader(limited), limited, nil
+}
+
+// ReadFunctions reads a table that [Resolver.WriteFunctions] wrote. Its addresses are offsets in the file.
+func ReadFunctions(packed io.Reader) (*Table, error) {
+	in, limited, err := inflated(packed)
+	if err != nil {
+		return nil, errStored
+	}
 	t := &Table{}
 	var text []byte
 	for start := uint64(0); ; {

@@ -2,7 +2,6 @@ package symbol
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -46,13 +45,11 @@ const storedBlock = 512
 
 // readLines visits those of the offsets, which are sorted, whose lines [Resolver.WriteLines] wrote.
 func readLines(packed io.Reader, form Form, offsets []uint64, visit func(i int, line *Line)) error {
-	unpacked, err := gzip.NewReader(packed)
+	in, limited, err := inflated(packed)
 	if err != nil {
 		return errStoredLines
 	}
-	unpacked.Multistream(false)
-	limited := &io.LimitedReader{R: unpacked, N: maxStoredBytes}
-	s := &storedLines{in: bufio.NewReader(limited), form: form}
+	s := &storedLines{in: in, form: form}
 	at, next := uint64(0), 0
 	for places := 0; ; places++ {
 		distance, err := binary.ReadUvarint(s.in)

@@ -75,7 +75,7 @@ func (r *Resolver) findVmlinux(buildID []byte) (vmlinux *File, path string, done
 }
 
 // vmlinuxPaths returns where the kernel's ELF file may be: as distributions install it with its debug information, as a copy in a
-// debug folder, and in the folder where the kernel was built. Of several kernels, the build-id tells which it is.
+// debug folder, and in the folder where the kernel was built. Of several kernels, the one with the build-id counts.
 func (r *Resolver) vmlinuxPaths(buildID []byte) (paths []string) {
 	dirs := r.debugDirs()
 	for _, dir := range dirs {
