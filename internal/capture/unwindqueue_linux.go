@@ -12,7 +12,7 @@ import (
 const (
 	// maxWanted bounds the files that are open while they wait for their tables. The kernel programs report others again.
 	maxWanted = 32
-	// largeFile is the size from which a file's table may take so long that tables of smaller ones must not wait for it: 5 to 20 ms.
+	// largeFile is the size from which a file's table may take too long for those of smaller ones to wait for it: 5 to 20 ms.
 	largeFile = 8 << 20
 )
 
