@@ -173,7 +173,7 @@ static __always_inline struct unwind_mapping *replace_mapping(struct unwind_walk
 
 	w->mapping = bounded(mappings_of(w)->next++, UNWIND_MAPPINGS);
 	m = mapping_of(w);
-	m->start = m->end = 0;
+	m->start = m->end = m->to_offset = 0;
 	m->table.pages = 0;
 	w->looked_up++;
 	return m;

@@ -180,8 +180,9 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 
 	if (!load_fp(w))
 		return END_UNREADABLE;
+	/* Threads begin with 0, but code without a frame pointer may have it there too. */
 	if (!w->fp)
-		return END_ROOT;
+		return w->is_called ? END_ROOT : END_NO_FRAME;
 	if (w->fp < w->sp || !read_word(w, &frame.next, w->fp) || !read_word(w, &frame.ret, w->fp + sizeof(__u64)))
 		return END_NO_FRAME;
 	w->bx_at = BX_GONE;
@@ -233,13 +234,58 @@ static __always_inline void start_probed(struct unwind_walk *w, struct task_stru
 	}
 }
 
+/* What a frame of generated code runs next. Code that cannot be read becomes 0, unless it is to be read by the caller: see read_word(). */
+static __always_inline bool read_code(struct unwind_walk *w)
+{
+	__u64 at = w->pc & ~7ULL, low, high = 0;
+	__u32 shift = (w->pc & 7) * 8;
+
+	if (w->code_at == w->pc)
+		return true;
+	if (w->is_other) {
+		if (!read_word(w, &low, at) || (shift && !read_word(w, &high, at + 8)))
+			return false;
+		w->code = shift ? low >> shift | high << (64 - shift) : low;
+	} else if (bpf_probe_read_user(&w->code, sizeof(w->code), (void *)w->pc)) {
+		w->code = 0;
+	}
+	w->code_at = w->pc;
+	return true;
+}
+
+#define ADD_SP_RET 0xc300c48348 /* add $0, %rsp; ret */
+#define ADD_SP_NUMBER 0xff000000
+#define ADD_SP_RET_MASK 0xff00ffffff
+
+/*
+ * The rule for a call that returns to "add $N, %rsp; ret", which says where the return address is. Python's trampolines (-X perf) are of
+ * this kind.
+ */
+static __always_inline bool rule_of_code(__u64 code, struct unwind_rule *rule)
+{
+	__u32 bytes = (code & ADD_SP_NUMBER) >> 24;
+
+	if ((code & ADD_SP_RET_MASK) != ADD_SP_RET || bytes & 0x87)
+		return false;
+	__builtin_memset(rule, 0, sizeof(*rule));
+	rule->base = BASE_SP;
+	rule->offset = bytes + sizeof(__u64);
+	return true;
+}
+
 static __always_inline __u32 unwind_frame(struct unwind_walk *w)
 {
 	struct unwind_rule rule = {}, next = {};
 	const struct unwind_mapping *m = mapping_of(w);
 	__u64 offset = w->pc - w->is_return + m->to_offset;
+	bool known = find_rule(&m->table, offset, &rule) && is_known(w, &rule);
 
-	if (find_rule(&m->table, offset, &rule) && is_known(w, &rule)) {
+	if (!m->to_offset && w->is_return) {
+		if (!read_code(w))
+			return END_UNREADABLE;
+		known = rule_of_code(w->code, &rule);
+	}
+	if (known) {
 		w->by_rule++;
 		return step_by_rule(w, &rule);
 	}

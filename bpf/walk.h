@@ -17,7 +17,8 @@ struct unwind_table {
 
 /* An executable mapping, and what is added to its addresses for the offset in the file. */
 struct unwind_mapping {
-	__u64 start, end, to_offset;
+	__u64 start, end;
+	__u64 to_offset; /* 0: it has no file */
 	struct unwind_table table;
 };
 
@@ -48,6 +49,8 @@ struct unwind_walk {
 	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */
 	__u64 cached_at;    /* address of what is in cached; 0: nothing */
 	__u64 trampoline;   /* where uretprobes let functions return to */
+	__u64 code_at;	    /* address of what is in code; 0: nothing */
+	__u64 code;	    /* instructions that are run next in a frame of generated code */
 	struct return_instance *probed; /* the innermost call that is not in the walk yet, with a uretprobe; NULL: none */
 	/* From here on it stays for later walks. */
 	__u64 walks;

@@ -28,6 +28,7 @@ var chainsOf = map[string]*regexp.Regexp{
 	"a frame of variable size": regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;(deep;){51}variable;sleeps;[^;]*nanosleep$`),
 	"a signal":                 regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;interrupted;[^;]*(;[^;]*){0,3};handler;sleeps;[^;]*nanosleep$`),
 	"a library":                regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;through_library;call_back;from_library;called_back;sleeps;[^;]*nanosleep$`),
+	"generated code":           regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;through_generated;\[anon\];called_back;sleeps;[^;]*nanosleep$`),
 	"a thread":                 regexp.MustCompile(`^[^;]*clone3?;start_thread;in_thread;sleeps;[^;]*nanosleep$`),
 }
 
@@ -144,6 +145,12 @@ func TestBlockedStackWithoutFramePointers(t *testing.T) {
 func TestStackThroughTheDynamicLinker(t *testing.T) {
 	tools.NeedPrivilege(t)
 	checkSleeper(t, "lazy", "chains-lazy.so", regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;through_linker;call_lazily;_dl_runtime_resolve[^;]*;_dl_fixup;(\S+;)?(resolve|lazy);sleep;\S*nanosleep$`))
+}
+
+// Generated code has no tables, but what runs after a call may say where the return address is.
+func TestStackThroughGeneratedCode(t *testing.T) {
+	tools.NeedPrivilege(t)
+	checkSleeper(t, "generated", "chains-library.so", chainsOf["generated code"])
 }
 
 // checkBlocked records a thread that is blocked throughout the window.

@@ -1,14 +1,16 @@
 // Sleeps in chains of functions without frame pointers.
 //
-//   chains TIMES LIBRARY    1 ms that often in each chain
-//   chains 0 LIBRARY        one minute in the first chain
-//   chains lazy LIBRARY     one minute in a function that the dynamic linker calls
+//   chains TIMES LIBRARY      1 ms that often in each chain
+//   chains 0 LIBRARY          one minute in the first chain
+//   chains lazy LIBRARY       one minute in a function that the dynamic linker calls
+//   chains generated LIBRARY  one minute in a function that generated code calls
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define FUNCTION __attribute__((noinline, noipa))
@@ -16,6 +18,7 @@
 static volatile int sink;
 static struct timespec length = {0, 1000000};
 static void (*call_back)(void (*)(void));
+static void (*generated)(void (*)(void));
 
 FUNCTION void sleeps(void)
 {
@@ -66,6 +69,23 @@ FUNCTION void through_library(void)
 	sink++;
 }
 
+/* sub $24, %rsp; call *%rdi; add $24, %rsp; ret */
+static const unsigned char code[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+
+/* Across two pages, as code may be. */
+static void generate(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	generated = memcpy(pages + 4096 - 7, code, sizeof(code));
+}
+
+FUNCTION void through_generated(void)
+{
+	generated(called_back);
+	sink++;
+}
+
 FUNCTION void through_linker(const char *path)
 {
 	void *library = dlopen(path, RTLD_LAZY);
@@ -96,6 +116,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "chains: %s\n", dlerror());
 		return 1;
 	}
+	generate();
+	if (!strcmp(argv[1], "generated")) {
+		length = (struct timespec){60, 0};
+		through_generated();
+	}
 	if (!times) {
 		length = (struct timespec){60, 0};
 		deep(50);
@@ -105,6 +130,7 @@ int main(int argc, char **argv)
 		deep(50);
 		interrupted();
 		through_library();
+		through_generated();
 	}
 	pthread_create(&thread, NULL, in_thread, &times);
 	pthread_join(thread, NULL);
