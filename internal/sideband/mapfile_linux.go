@@ -31,7 +31,8 @@ var (
 	errNotRecorded = errors.New("the process is not recorded")
 )
 
-// mapSource is a map file, and how far it has been read. It is opened for each read: an open file would keep its mount busy.
+// mapSource is a map file, and how far it has been read. It is opened for each read, because an open file keeps its mount busy. Only
+// while it grows is it kept open, because its process may remove it when it ends.
 type mapSource struct {
 	key           mapKey
 	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: unknown, so when the process began
@@ -43,6 +44,7 @@ type mapSource struct {
 	tail          []byte
 	earlier       []byte // first bytes of the previous program's map file, which has the same name
 	head          []byte
+	kept          *os.File // what was read last; nil: it is closed
 }
 
 // mapText is the result of reading a map file once.
@@ -54,24 +56,40 @@ type mapText struct {
 	file unix.Stat_t
 }
 
-// readMore reads what was added to a map file, unless that is less than least bytes. The result is for [mapSource.take].
+// readMore reads what was added to a map file, unless that is less than least bytes, and keeps the file open. The result is for
+// [mapSource.take].
 func (s *mapSource) readMore(buf []byte, least int64) (*mapText, error) {
-	f, err := s.open()
-	if err != nil {
-		return nil, err
+	f, missing := s.open()
+	switch {
+	case missing == nil:
+		if s.kept != nil {
+			s.kept.Close()
+		}
+		s.kept = f
+	case s.kept == nil:
+		return nil, missing
+	default:
+		least = 1
 	}
-	defer f.Close()
 	t := &mapText{}
+	err := s.readFile(s.kept, t, buf, least)
+	if err == nil && len(t.text) == 0 {
+		err = missing
+	}
+	return t, err
+}
+
+func (s *mapSource) readFile(f *os.File, t *mapText, buf []byte, least int64) error {
 	if err := unix.Fstat(int(f.Fd()), &t.file); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.check(f, &t.file); err != nil {
-		return nil, err
+		return err
 	}
 	if s.end > 0 && t.file.Size-s.end < least {
-		return t, nil
+		return nil
 	}
-	return t, s.read(f, t, buf)
+	return s.read(f, t, buf)
 }
 
 // open opens the map file as the process sees it, or, when the process has ended, as its parent or this process does.

@@ -22,6 +22,9 @@ const (
 	growthRead = 50 * time.Millisecond
 	// slowGrowth is the time after which less than minMapRead is copied too.
 	slowGrowth = 100 * time.Millisecond
+	// keptTime is how long a map file that has grown is kept open, and maxKept bounds such files.
+	keptTime = 5 * time.Second
+	maxKept  = 32
 	// eachMapRead is lastMapRead per program, if there are many: a read takes 50 us.
 	eachMapRead = 10 * time.Millisecond
 	// idleShare: after a read the finder sleeps for idleShare times its duration.
@@ -47,6 +50,7 @@ type mapFinder struct {
 	outdated []mapDrop              // still to be dropped from store
 	wake     chan struct{}          // one element: another read may be due
 	codes    int                    // functions of dumps
+	kept     int                    // map files that are open between reads
 	stuck    int
 	running  bool
 	rush     bool // the recording ends: read without pauses
@@ -152,6 +156,9 @@ func (m *mapFinder) programBegan(pid uint32, from origin) {
 		m.heads[pid] = p.head
 	}
 	m.outdated = append(m.outdated, mapDrop{p.source.key, from.began})
+	if !p.busy {
+		m.release(p)
+	}
 	m.signal()
 	if p.last > from.began {
 		m.begin(pid, p.last, from)
@@ -245,6 +252,9 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 		return nil, first.Sub(now), true
 	}
 	next.busy = true
+	if next.source.kept != nil {
+		m.kept--
+	}
 	return next, 0, true
 }
 
@@ -289,7 +299,22 @@ func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 		m.handle(p, t, err, grown, more)
 		p.ended = p.ended || last && p.pause > 0
 	}
+	if p.source.kept != nil {
+		m.kept++
+	}
+	if p.ended || time.Since(p.copied) > keptTime || m.kept > maxKept {
+		m.release(p)
+	}
 	m.signal()
+}
+
+// release closes the map file of a program, which must not be busy, without waiting.
+func (m *mapFinder) release(p *mapProgram) {
+	if p.source.kept != nil {
+		m.kept--
+		go p.source.kept.Close()
+		p.source.kept = nil
+	}
 }
 
 // readDump reads what was added to a program's dump, which may have half of the functions that others leave; codes are those of all.

@@ -67,6 +67,11 @@ const generator = `
 			fclose(f);
 			usleep(1500000);
 		}
+		if (!strcmp(argv[2], "append")) {
+			f = fopen(path, "a");
+			fprintf(f, "%lx 40 just before the end\n", (long)a + 64);
+			fclose(f);
+		}
 		if (!strcmp(argv[2], "leader")) {
 			pthread_create(&t, 0, remove_late, a);
 			syscall(SYS_exit, 0);
@@ -86,6 +91,7 @@ func TestMapFilesAreCopiedInTime(t *testing.T) {
 		{"rewrite", "made by first\n", "something else"},
 		{"sparse", "behind a hole\n", ""},
 		{"leader", "late\n", ""},
+		{"append", "just before the end\n", ""},
 	} {
 		t.Run(c.then, func(t *testing.T) {
 			w := opened(t, Config{OnThread: realTime})

@@ -149,7 +149,7 @@ func growTable(files int) (done <-chan struct{}) {
 // filesToHold leaves room for everything else that this process opens.
 func filesToHold(want, spare int) int {
 	limit := proc.FileLimit()
-	return max(0, min(want, limit-max(spare+passingFiles, min(sparedFiles, limit/2))))
+	return max(0, min(want, limit-max(spare+passingFiles+maxKept, min(sparedFiles, limit/2))))
 }
 
 // explain turns an error of perf_event_open(2) into a sentence.
