@@ -38,13 +38,16 @@ func (c *code) generatedIn(p *part) (g hasGenerated) {
 		}
 		g.any = true
 		g.unnamed = g.unnamed || f.function == "" && (c.queue == nil || !f.module.wanted)
-		g.cut = g.cut || i == 0 && len(p.frames) < deepest
+		g.cut = g.cut || i == 0 && !p.isTooDeep()
 	}
 	return g
 }
 
-// deepest is the number of user frames from which on a stack may be cut because of its depth.
-const deepest = 127
+// isTooDeep reports whether a part may lack its outermost frames because there are too many. Frame-pointer walks give no other reason
+// for a cut.
+func (p *part) isTooDeep() bool {
+	return p.end == format.StackEnd_STACK_END_DEPTH || p.end == format.StackEnd_STACK_END_UNKNOWN && p.cut
+}
 
 func isGeneratedCode(m *format.Module) bool {
 	kind := format.ModuleKind(m.Kind)
@@ -61,6 +64,9 @@ func (c *code) countGenerated(pid uint32, has hasGenerated) {
 		g = &GeneratedCode{PID: pid, Files: c.maps.Files(pid, maxGeneratedFiles)}
 		c.generated[pid] = g
 	}
+	if p := c.out.sched.processes[pid]; p != nil && g.Name != string(p.comm.bytes()) {
+		g.Name = string(p.comm.bytes())
+	}
 	g.Stacks++
 	if has.unnamed {
 		g.Unnamed++
@@ -73,11 +79,7 @@ func (c *code) countGenerated(pid uint32, has hasGenerated) {
 // generatedCode returns the processes with generated code, those with the most unnamed stacks first.
 func (c *code) generatedCode() (all []GeneratedCode) {
 	for _, g := range c.generated {
-		one := *g
-		if p := c.out.sched.processes[g.PID]; p != nil {
-			one.Name = string(p.comm.bytes())
-		}
-		all = append(all, one)
+		all = append(all, *g)
 	}
 	slices.SortFunc(all, func(a, b GeneratedCode) int {
 		return cmp.Or(cmp.Compare(b.Unnamed, a.Unnamed), cmp.Compare(b.Cut, a.Cut), cmp.Compare(a.PID, b.PID))
