@@ -127,6 +127,7 @@ type SamplesReport struct {
 	KernelFramesNamed uint64         `json:"kernel_frames_named"`
 	UserFrames        uint64         `json:"user_frames"`
 	UserFramesNamed   uint64         `json:"user_frames_named"`
+	UserFramesLined   uint64         `json:"user_frames_lined"`
 	UserStacks        uint64         `json:"user_stacks"`
 	UserStacksCut     uint64         `json:"user_stacks_cut"`
 	UserStackEnds     StackEnds      `json:"user_stack_ends"`
@@ -313,7 +314,7 @@ func (s *Sampled) report() *SamplesReport {
 	return &SamplesReport{
 		LookedAt: s.Samples, All: s.All, WithStack: s.WithStack,
 		KernelFrames: s.Kernel.Frames, KernelFramesNamed: s.Kernel.Named,
-		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named,
+		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named, UserFramesLined: s.User.Lined,
 		UserStacks: s.UserStacks, UserStacksCut: s.CutStacks, TooDeep: s.TooDeep,
 		UserStackEnds: StackEnds{s.Ends[0], s.Ends[1], s.Ends[2], s.Ends[3], s.Ends[4], s.Ends[5]},
 		Modules: converted(s.Modules, func(m *ModuleCount) ModuleReport {

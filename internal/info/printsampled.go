@@ -36,6 +36,7 @@ func (r *Recording) printSampled(w io.Writer) {
 		}
 	}
 	table(w, rows)
+	fact(w, "lines", "%s of %s have a source line", share(s.User.Lined, s.User.Frames), plural(s.User.Frames, "user frame"))
 	s.printCut(w)
 }
 

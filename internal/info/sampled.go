@@ -34,8 +34,8 @@ type Sampled struct {
 	Modules    []*ModuleCount // with most unnamed frames first
 }
 
-// FrameCount is a number of frames and how many of them have the name of a function.
-type FrameCount struct{ Frames, Named uint64 }
+// FrameCount is a number of frames, and how many of them have the name of a function, and a source line.
+type FrameCount struct{ Frames, Named, Lined uint64 }
 
 // ModuleCount is the statistics of one module's frames and stacks.
 type ModuleCount struct {
@@ -172,6 +172,7 @@ func (l *eventReader) sample(id format.StackID) {
 func (c *FrameCount) add(more FrameCount) {
 	c.Frames += more.Frames
 	c.Named += more.Named
+	c.Lined += more.Lined
 }
 
 func (l *eventReader) facts(stack *format.Stack) *stackFacts {
@@ -192,6 +193,9 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 		one := FrameCount{Frames: 1}
 		if len(function(frame)) > 0 {
 			one.Named = 1
+		}
+		if frame != nil && len(frame.Lines) > 0 && frame.Lines[0].Line > 0 {
+			one.Lined = 1
 		}
 		m := l.module(frame, i >= user)
 		if i == ends && cut {

@@ -24,7 +24,7 @@ module 3 path="[kernel]" kind=2
 frame 1 module=1 offset=1 caller
   line function=_start
 frame 2 module=1 offset=2 caller
-  line function=inlined
+  line function=inlined file="app.c" line=3
   line function=main
 frame 3 module=2 offset=3
 frame 4 module=3 offset=4
@@ -74,6 +74,7 @@ named       66.7% of 3 kernel frames, 68.8% of 16 user frames
   4 of 6  not named  /usr/lib/libc.so.6
   1 of 3  not named  [kernel]
   1 of 1  not named  [unknown]
+lines       25.0% of 16 user frames have a source line
 cut stacks  62.5% of 8 user stacks lack their outer functions
   3  60.0%  /usr/lib/libc.so.6
   2  40.0%  /usr/bin/app
