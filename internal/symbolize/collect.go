@@ -31,7 +31,7 @@ func collect(inv *cli.Invocation) error {
 			return cli.Usagef("--collect writes an archive and no stream: leave out --%s", other)
 		}
 	}
-	wanted := &collection{modules: make(map[string]*collected), lines: !inv.Bool("no-lines")}
+	wanted := &collection{modules: make(map[string]*collected), unmarked: make(map[string]struct{}), lines: !inv.Bool("no-lines")}
 	var damage error // of the first damaged capture
 	for _, name := range named(inv.Args) {
 		damaged, err := wanted.readFile(inv, name)
@@ -69,6 +69,10 @@ func collect(inv *cli.Invocation) error {
 	if len(missing) > 0 {
 		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), wanted.files, listed(missing))
 	}
+	if len(wanted.unmarked) > 0 {
+		paths := slices.Sorted(maps.Keys(wanted.unmarked))
+		inv.Warnf("the archive lacks files without a build-id, which can name their frames on this machine only: %s", listed(paths))
+	}
 	if wanted.more {
 		inv.Warnf("the archive lacks files beyond the first %d", maxCollected)
 	}
@@ -88,12 +92,13 @@ func named(args []string) []string {
 
 // collection is the files with a build-id in which captures have frames.
 type collection struct {
-	modules map[string]*collected // by build-id
-	files   int                   // of modules; the others are kernels
-	more    bool                  // than maxCollected
-	lines   bool                  // are collected too
-	places  int                   // different ones, also those beyond maxAhead
-	unread  []error               // why lines are missing
+	modules  map[string]*collected // by build-id
+	unmarked map[string]struct{}   // paths of files without a build-id that have frames without a name, at most maxUnread
+	files    int                   // of modules; the others are kernels
+	more     bool                  // than maxCollected
+	lines    bool                  // are collected too
+	places   int                   // different ones, also those beyond maxAhead
+	unread   []error               // why lines are missing
 }
 
 // collected is one file.
@@ -146,9 +151,16 @@ func (c *collection) addSection(r *format.Reader) {
 				continue
 			}
 			in, seen := modules[frame.Module]
-			if m := r.Module(frame.Module); !seen && m != nil && frame.Problem(m) == "" {
+			m := r.Module(frame.Module)
+			if m == nil || frame.Problem(m) != "" {
+				continue
+			}
+			if !seen {
 				in = c.add(m)
 				modules[frame.Module] = in
+			}
+			if len(frame.Lines) == 0 {
+				c.addUnmarked(m)
 			}
 			c.addPlace(in, frame)
 		}
@@ -178,6 +190,13 @@ func (c *collection) add(m *format.Module) *collected {
 		same.paths = append(same.paths, proto.Clone(m).(*format.Module))
 	}
 	return same
+}
+
+// addUnmarked adds the path of a file without a build-id.
+func (c *collection) addUnmarked(m *format.Module) {
+	if format.ModuleKind(m.Kind) == format.ModuleKind_MODULE_FILE && len(m.BuildId) == 0 && len(c.unmarked) < maxUnread {
+		c.unmarked[string(m.Path)] = struct{}{}
+	}
 }
 
 // addPlace adds the place of a frame in a file that may be nil.

@@ -90,6 +90,16 @@ func TestArchiveGivesTheSameLines(t *testing.T) {
 	}
 }
 
+func TestCollectingReportsFilesWithoutABuildID(t *testing.T) {
+	c := compile(t, "unmarked", strings.Repeat("ab", 20))
+	c.build = nil
+	stderr, status := run(t, "--collect", filepath.Join(t.TempDir(), "symbols.tar"), c.capture(t, "outer"))
+	want := "wprof-symbolize: the archive lacks files without a build-id, which can name their frames on this machine only: \"" + c.path + "\"\n"
+	if status != cli.ExitOK || stderr != want {
+		t.Errorf("status %d: %q, want %q", status, stderr, want)
+	}
+}
+
 func TestCollectingRefusesWhatItCannotDo(t *testing.T) {
 	here := compile(t, "here", strings.Repeat("ab", 20))
 	in, archive := here.capture(t, ""), filepath.Join(t.TempDir(), "symbols.tar")
