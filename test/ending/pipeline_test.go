@@ -127,6 +127,7 @@ func (p *pipeline) reach(stage string) {
 	}
 	if stage == finalising {
 		p.signal(filter, syscall.SIGSTOP)
+		p.narrow(filter)
 	}
 	until(p.t, "the window is open", func() bool { return strings.Contains(p.stderr[recorder].String(), "window open") })
 	if stage == recording {
@@ -134,6 +135,19 @@ func (p *pipeline) reach(stage string) {
 		return
 	}
 	until(p.t, "the recorder waits for its reader", func() bool { return inSyscall(p.pid(recorder), unix.SYS_WRITE, 1) && !p.hasPrograms() })
+}
+
+// narrow makes the pipe that a tool reads hold less than any recording, after both of its ends have widened it.
+func (p *pipeline) narrow(i int) {
+	p.t.Helper()
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.pid(i)), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func (p *pipeline) signal(target int, sig syscall.Signal) {
@@ -261,7 +275,7 @@ func targetName(target int) string {
 	return map[int]string{group: "all", recorder: "wprof-record", filter: "wprof-filter", perfetto: "wprof-perfetto"}[target]
 }
 
-// stageArgs let a recorder reach a stage: what is finalised must be more than the pipe holds, which needs a workload. Stacks
+// stageArgs let a recorder reach a stage: what is finalised must be more than the pipe holds. Stacks
 // take most of the time before the window and after it, where they may be what a signal interrupts.
 var stageArgs = map[string][]string{
 	starting:   {"-d100s"},
