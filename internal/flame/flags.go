@@ -33,8 +33,8 @@ func FrameFlags() cli.Group {
 		{Name: "by", Kind: cli.String, Value: "ROOT", Default: "process", Choices: []string{"process", "thread", "comm", "cpu", "none"}, Usage: "The root frame: process is NAME-PID, thread NAME-PID/TID, comm the thread's name (default with --diff), cpu the CPU on which the thread ran last."},
 		{Name: "state", Usage: "Add a frame for why a thread was off the CPU: [sleep], [disk wait], [preempted] and so on."},
 		{Name: "reverse", Usage: "Innermost frame first: an inverted graph, which shows the callers of each function."},
-		{Name: "inline", Usage: "Show inlined functions as frames of their own, where wprof-symbolize has found them."},
-		{Name: "lines", Usage: "Add file and line to the names of functions, where wprof-symbolize has found them. Each line is a frame of its own."},
+		{Name: "inline", Usage: "Show inlined functions as frames of their own, where wprof-record --lines or wprof-symbolize has found them."},
+		{Name: "lines", Usage: "Add file and line to the names of functions, where wprof-record --lines or wprof-symbolize has found them. Each line is a frame of its own."},
 		{Name: "kernel-suffix", Aliases: []string{"a"}, Usage: "Add the suffix _[k] to kernel frames."},
 	}}
 }
