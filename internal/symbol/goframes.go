@@ -1,10 +1,6 @@
 package symbol
 
-import (
-	"encoding/binary"
-	"errors"
-	"math"
-)
+import "errors"
 
 const (
 	maxGoDepths = 64 << 20 // bytes of the tables of depths
@@ -30,21 +26,15 @@ type GoFrames struct {
 }
 
 // EachDepth visits the places where the depth of the stack below the return address changes, bytes, until visit returns false or
-// the table ends: runtime's pcvalue (runtime/symtab.go).
+// the table ends.
 func (f *GoFrames) EachDepth(visit func(address uint64, depth int32) bool) {
-	at, depth, b := f.Start, int32(-1), f.depths
-	for first := true; at < f.End; first = false {
-		change, n := binary.Uvarint(b)
-		if n <= 0 || change == 0 && !first {
+	depths := newGoValues(f.depths)
+	for at := f.Start; at < f.End; {
+		quanta, ok := depths.next()
+		if !ok || !visit(at, depths.value) {
 			return
 		}
-		length, m := binary.Uvarint(b[n:])
-		depth += int32(uint32(change)>>1) ^ -int32(change&1)
-		if m <= 0 || length > math.MaxUint32 || !visit(at, depth) {
-			return
-		}
-		at += length * f.quantum
-		b = b[n+m:]
+		at += quanta * f.quantum
 	}
 }
 

@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"encoding/binary"
 	"errors"
 	"math"
 	"sort"
@@ -140,7 +139,7 @@ func (g *goLines) read(at, size uint64) []byte {
 	return b
 }
 
-// steps reads a table of values by address: pairs of differences, until the first of one is 0.
+// steps reads a table of values by address.
 func (g *goLines) steps(at uint32) (list []goStep, ok bool) {
 	if at == 0 {
 		return nil, true
@@ -157,24 +156,14 @@ func (g *goLines) steps(at uint32) (list []goStep, ok bool) {
 }
 
 func (g *goLines) decode(b []byte) (list []goStep, ok bool) {
-	step := goStep{value: -1}
-	for first := true; ; first = false {
-		change, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, false
+	values, end := newGoValues(b), uint32(0)
+	for {
+		quanta, ok := values.next()
+		if !ok {
+			return list, values.ended
 		}
-		if change == 0 && !first {
-			return list, true
-		}
-		b = b[n:]
-		bytes, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, false
-		}
-		b = b[n:]
-		step.value += int32(-(uint32(change) & 1) ^ uint32(change)>>1)
-		step.end += uint32(bytes * g.quantum)
-		list = append(list, step)
+		end += uint32(quanta * g.quantum)
+		list = append(list, goStep{end, values.value})
 	}
 }
 
