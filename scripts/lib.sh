@@ -29,7 +29,8 @@ trust_clone() {
 	export HOME=${HOME:-/root} GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 }
 
-# build_tools FOLDER: also where git has no version.
+# build_tools FOLDER: also where git has no version. The tools need no library, so that they run on any machine.
 build_tools() {
+	local -x CGO_ENABLED=0
 	go build -o "$1/" ./cmd/... || go build -buildvcs=false -o "$1/" ./cmd/...
 }

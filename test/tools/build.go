@@ -63,10 +63,17 @@ func build(dir string, programs []C) error {
 		if err := linkAll(built, dir); err != nil {
 			return err
 		}
-	} else if err := command("go", "build", "-o", dir+"/", "wprof/cmd/..."); err != nil {
+	} else if err := buildTools(dir); err != nil {
 		return err
 	}
 	return buildPrograms(dir, programs)
+}
+
+// buildTools builds them as scripts/install does.
+func buildTools(dir string) error {
+	cmd := exec.Command("go", "build", "-o", dir+"/", "wprof/cmd/...")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return output(cmd)
 }
 
 // linkAll gives the files of a folder names in another one, and copies them where it is on another file system.
@@ -98,9 +105,11 @@ func buildPrograms(dir string, programs []C) error {
 	return nil
 }
 
-func command(name string, args ...string) error {
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+func command(name string, args ...string) error { return output(exec.Command(name, args...)) }
+
+func output(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out)
 	}
 	return nil
 }
