@@ -61,11 +61,11 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 		}
 		withPointers, without, ratio = append(withPointers, one), append(without, other), append(ratio, other/one)
 	}
-	name, command, limit := "default recording", "", 1.12
+	name, command := "default recording", ""
 	if flags != nil {
-		name, command, limit = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 ", 1.45
+		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
 	}
-	b.add(Row{Name: "slowdown of a program with frame pointers that blocks 20 frames deep, " + name, Unit: "×", Hold: fmt.Sprintf("×%.2f", limit), Limit: limit, Runs: withPointers,
+	b.add(Row{Name: "slowdown of a program with frame pointers that blocks 20 frames deep, " + name, Unit: "×", Runs: withPointers,
 		Command: fmt.Sprintf(deepCommand, pointers.levels, " -fno-omit-frame-pointer", command)})
 	b.add(Row{Name: "slowdown of a program without frame pointers that blocks 20 frames deep, " + name, Unit: "×", Runs: without,
 		Command: fmt.Sprintf(deepCommand, none.levels, "", command)})
