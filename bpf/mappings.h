@@ -249,6 +249,13 @@ struct mm_struct___seqcount { /* since 6.13 */
 	} mm_lock_seq;
 };
 
+/* Whether the kernel counts changes of mappings. */
+static __always_inline bool has_version(void)
+{
+	return bpf_core_field_exists(((struct mm_struct___seqcount *)0)->mm_lock_seq.sequence) ||
+	       bpf_core_field_exists(((struct mm_struct___counted *)0)->mm_lock_seq);
+}
+
 /*
  * A number that changes with the process, its mappings and the tables. The kernel counts changes of mappings if it is built with
  * locks for each of them (CONFIG_PER_VMA_LOCK, since 6.4); else each walk has another number.

@@ -85,7 +85,7 @@ static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *
 	if (!s)
 		return false;
 	if (offcpu_user)
-		to->user = user_stack(ctx, s, task, true).id;
+		to->user = returned_user_stack(ctx, s, task).id;
 	if (offcpu_kernel)
 		to->kernel = returned_kernel_stack(ctx, s, task).id;
 	put_scratch(s);

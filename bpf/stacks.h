@@ -23,6 +23,7 @@ const volatile bool stacks_checked;
 struct {
 	__u64 remembered, remembered_wrong; /* kernel stacks: see memo.h */
 	__u64 shallow, shallow_wrong;	    /* user stacks: see walk_shallow() */
+	__u64 user_remembered, user_remembered_wrong; /* see usermemo.h */
 } stack_checks;
 
 static __always_inline void count_check(__u64 *checked, __u64 *wrong, bool same)

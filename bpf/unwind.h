@@ -27,6 +27,16 @@ struct {
 	__u64 ends[STACK_ENDS];   /* stacks */
 } unwind_counts;
 
+static __always_inline void keep_word(struct unwind_walk *w, __u64 value, __u64 at)
+{
+	__u32 index = bounded(USER_MEMO_WORDS - w->room, USER_MEMO_WORDS);
+
+	w->words.offsets[index] = at - w->first_sp;
+	w->words.values[index] = value;
+	w->depends_on_more |= (at - w->first_sp) >> 32 != 0;
+	w->room--;
+}
+
 /*
  * Reads a word of the stack. One bpf_probe_read_user() takes 40 ns, mostly for checks, so more is read at once: an aligned block within a
  * page, which is there if the word is. Of another thread than the running one, the caller reads from the wanted address on, and
@@ -48,6 +58,8 @@ static __always_inline bool read_word(struct unwind_walk *w, __u64 *to, __u64 at
 		}
 	}
 	*to = w->cached[bounded((at - w->cached_at) / sizeof(*to), CACHED_WORDS)];
+	if (w->room)
+		keep_word(w, *to, at);
 	return true;
 }
 
@@ -64,6 +76,7 @@ static __always_inline bool load(struct unwind_walk *w, __u64 *value, __u64 *at)
 
 static __always_inline bool load_fp(struct unwind_walk *w)
 {
+	w->uses_fp |= !w->has_own_fp;
 	return load(w, &w->fp, &w->fp_at);
 }
 
@@ -83,6 +96,7 @@ static __always_inline bool step_signal(struct unwind_walk *w)
 	w->pc = pc;
 	w->sp = sp;
 	w->fp_at = 0;
+	w->has_own_fp = 1;
 	w->is_return = 0;
 	return true;
 }
@@ -100,6 +114,7 @@ static __always_inline bool is_known(const struct unwind_walk *w, const struct u
 
 static __always_inline bool read_register(struct unwind_walk *w, __u32 at, __u64 *to)
 {
+	w->depends_on_more = 1;
 	if (at == REGS_BX) {
 		if (!load(w, &w->bx, &w->bx_at))
 			return false;
@@ -140,17 +155,19 @@ static __always_inline bool find_fp(struct unwind_walk *w, const struct unwind_r
 		return true;
 	case SAVED_AT_CFA:
 		w->fp_at = cfa + (__s64)rule->fp_offset;
-		return true;
+		break;
 	case SAVED_AT_OWN_SP:
 		w->fp_at = w->sp + (__s64)rule->fp_offset;
-		return true;
+		break;
 	case SAVED_AT_OWN_FP:
 		if (!load_fp(w))
 			return false;
 		w->fp_at = w->fp + (__s64)rule->fp_offset;
-		return true;
+		break;
+	default:
+		w->fp = w->fp_at = 0;
 	}
-	w->fp = w->fp_at = 0;
+	w->has_own_fp = 1;
 	return true;
 }
 
@@ -188,6 +205,7 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 	w->bx_at = BX_GONE;
 	w->sp = w->fp + sizeof(frame);
 	w->fp = frame.next;
+	w->has_own_fp = 1;
 	w->pc = frame.ret;
 	w->is_return = 1;
 	return END_DEPTH;
@@ -226,6 +244,7 @@ static __always_inline void start_probed(struct unwind_walk *w, struct task_stru
 	if (!innermost)
 		return;
 	w->probed = innermost;
+	w->depends_on_more = 1;
 	w->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 	/* The innermost call has ended, and its probe runs. */
 	if (w->pc - w->trampoline < TRAMPOLINE_BYTES) {
@@ -281,6 +300,7 @@ static __always_inline __u32 unwind_frame(struct unwind_walk *w)
 	bool known = find_rule(&m->table, offset, &rule) && is_known(w, &rule);
 
 	if (!m->to_offset && w->is_return) {
+		w->depends_on_more = 1;
 		if (!read_code(w))
 			return END_UNREADABLE;
 		known = rule_of_code(w->code, &rule);
@@ -365,36 +385,47 @@ static __always_inline void start_walk(struct unwind_walk *w, struct task_struct
 	w->pc = REGS_PC(regs);
 	w->sp = regs->sp;
 	w->fp = REGS_FP(regs);
+	w->first_sp = w->sp;
+	w->first_fp = w->fp;
 	w->bx = regs->bx;
 	w->regs = (__u64)regs;
 	start_probed(w, task);
 }
 
-/* Returns the number of frames; 0: the kernel has to walk this stack. */
-static __always_inline __u32 walk_by_tables(struct scratch *s)
+/* Prepares a walk over the running thread's stack. False: the kernel has to walk it. */
+static __always_inline bool begin_walk(struct scratch *s)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct unwind_context ctx = {s};
 	struct unwind_walk *w = &s->walk;
 
 	if (!BPF_CORE_READ(task, mm) || !REGS_64BIT(regs))
-		return 0;
+		return false;
 	start_walk(w, task, regs);
-	start_mappings(w, version_of_mappings(w, task));
+	w->version = version_of_mappings(w, task);
+	return true;
+}
+
+static __always_inline void walk_by_tables(struct scratch *s)
+{
+	struct unwind_context ctx = {s};
+	struct unwind_walk *w = &s->walk;
+
+	start_mappings(w, w->version);
 	s->count = 0;
 	bpf_loop(TABLE_FRAMES, unwind_step, &ctx, 0);
 	if (unwind_counted)
 		count_walk(w);
-	return frames(s);
 }
 
 #else
 
-static __always_inline __u32 walk_by_tables(struct scratch *s)
+static __always_inline bool begin_walk(struct scratch *s)
 {
-	return 0;
+	return false;
 }
+
+static __always_inline void walk_by_tables(struct scratch *s) {}
 
 #endif
 #endif

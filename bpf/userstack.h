@@ -102,13 +102,20 @@ static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
 
 #endif
 
+/* The walk by tables has begun. */
+static __always_inline struct stack_ref walked_user_stack(struct scratch *s, struct task_struct *task)
+{
+	walk_by_tables(s);
+	return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
+}
+
 /* The user's part of the stack of the running thread. may_be_shallow: without tables, half the cost if it is. */
 static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task, bool may_be_shallow)
 {
 	if (!has_user_stack(task))
 		return (struct stack_ref){};
-	if (unwind_tables && walk_by_tables(s))
-		return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
+	if (unwind_tables && begin_walk(s))
+		return walked_user_stack(s, task);
 	s->count = may_be_shallow ? walk_shallow(s) : 0;
 	if (!frames(s))
 		s->count = walk_user_stack(ctx, s);

@@ -24,13 +24,21 @@ struct unwind_mapping {
 
 #define UNWIND_MAPPINGS 4
 #define UNWIND_PROCESSES 8
-#define CACHED_WORDS 64
+#define CACHED_WORDS 128
 
 /* Mappings of a process that were looked up before. */
 struct unwind_mappings {
 	__u64 version; /* see version_of_mappings() */
 	__u64 next;  /* to be replaced */
 	struct unwind_mapping all[UNWIND_MAPPINGS];
+};
+
+#define USER_MEMO_WORDS 64 /* a power of two */
+
+/* What a walk has read: see usermemo.h. */
+struct walk_words {
+	__u32 offsets[USER_MEMO_WORDS]; /* from the first stack pointer, bytes */
+	__u64 values[USER_MEMO_WORDS];
 };
 
 struct unwind_walk {
@@ -46,6 +54,12 @@ struct unwind_walk {
 	__u8 slot, mapping; /* of the last frame, in processes */
 	__u8 is_other;	    /* not the running thread's stack */
 	__u8 is_called;	    /* not the innermost frame */
+	__u8 has_own_fp;    /* fp is not the thread's register any more */
+	__u8 uses_fp;	    /* it was used before */
+	__u8 depends_on_more; /* than a memo has: see usermemo.h */
+	__u64 first_sp, first_fp;
+	__u64 version;	    /* see version_of_mappings() */
+	__u32 room;	    /* for words that are read */
 	__u64 wanted;	    /* where a step needs another thread's stack; 0: nowhere */
 	__u64 cached_at;    /* address of what is in cached; 0: nothing */
 	__u64 trampoline;   /* where uretprobes let functions return to */
@@ -55,6 +69,7 @@ struct unwind_walk {
 	/* From here on it stays for later walks. */
 	__u64 walks;
 	__u64 cached[CACHED_WORDS]; /* a part of the stack */
+	struct walk_words words;
 	struct unwind_mappings processes[UNWIND_PROCESSES];
 };
 

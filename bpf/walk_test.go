@@ -21,8 +21,9 @@ import (
 
 // stackChecks mirrors stack_checks in stacks.h.
 type stackChecks struct {
-	Remembered, RememberedWrong uint64
-	Shallow, ShallowWrong       uint64
+	Remembered, RememberedWrong         uint64
+	Shallow, ShallowWrong               uint64
+	UserRemembered, UserRememberedWrong uint64
 }
 
 const round = 3 * time.Second

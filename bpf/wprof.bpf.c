@@ -23,6 +23,7 @@
 #include "unwind.h"
 #include "userstack.h"
 #include "memo.h"
+#include "usermemo.h"
 #include "life.h"
 #include "newprogram.h"
 #include "tasks.h"
