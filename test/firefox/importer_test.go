@@ -55,8 +55,12 @@ func open(t *testing.T, profile string) *importer {
 		os.RemoveAll(folder)
 	})
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		if _, err := i.run("profile", "meta"); err == nil {
-			return i
+		// A query of a session that is not published yet removes its socket.
+		_, err := os.Stat(filepath.Join(folder, "test.json"))
+		if err == nil {
+			if _, err = i.run("profile", "meta"); err == nil {
+				return i
+			}
 		}
 		if time.Now().After(end) {
 			out, err := i.run("profile", "meta")
