@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,13 +16,8 @@ import (
 
 // TestGoLinesEqualDWARF compares the lines in a Go program's own table with those in its DWARF.
 func TestGoLinesEqualDWARF(t *testing.T) {
-	for name, flags := range map[string][]string{"plain": nil, "pie": {"-buildmode=pie"}} {
-		t.Run(name, func(t *testing.T) {
-			program := filepath.Join(t.TempDir(), "program")
-			run(t, "../..", "go", append(append([]string{"build", "-o", program}, flags...), "./cmd/wprof-record")...)
-			compareGoLines(t, program)
-		})
-	}
+	t.Run("plain", func(t *testing.T) { compareGoLines(t, buildRecorder(t)) })
+	t.Run("pie", func(t *testing.T) { compareGoLines(t, buildGo(t, nil, "-buildmode=pie")) })
 }
 
 func compareGoLines(t *testing.T, program string) {

@@ -23,15 +23,14 @@ func TestLinesInLargeFilesEqualLLVM(t *testing.T) {
 	}
 }
 
-// filesWithDWARF returns five programs: of Go, C++, Rust with its library, and what the machine has.
+// filesWithDWARF returns programs of Go, C++ and Rust with its library, and what the machine has.
 func filesWithDWARF(t *testing.T) []string {
 	dir := t.TempDir()
-	run(t, "../..", "go", "build", "-o", filepath.Join(dir, "go"), "./cmd/wprof-record")
-	run(t, "", needTool(t, "g++"), "-O2", "-g", "-std=c++17", "-o", filepath.Join(dir, "cc"), "testdata/lines.cc")
+	rustc := needTool(t, "rustc", "~/.cargo/bin/rustc")
 	run(t, "", needTool(t, "clang++-19"), "-O2", "-g", "-std=c++17", "-o", filepath.Join(dir, "clang"), "testdata/lines.cc")
-	run(t, "", needTool(t, "rustc", "~/.cargo/bin/rustc"), "-O", "-g", "-Clto=fat", "-o", filepath.Join(dir, "rust"), "../dwarfline/testdata/program.rs")
-	run(t, "", needTool(t, "rustc", "~/.cargo/bin/rustc"), "-Copt-level=1", "-g", "-Cdebuginfo=1", "-o", filepath.Join(dir, "tables"), "../dwarfline/testdata/program.rs")
-	list := []string{filepath.Join(dir, "go"), filepath.Join(dir, "cc"), filepath.Join(dir, "clang"), filepath.Join(dir, "rust"), filepath.Join(dir, "tables")}
+	run(t, "", rustc, "-O", "-g", "-o", filepath.Join(dir, "rust"), "../dwarfline/testdata/program.rs")
+	run(t, "", rustc, "-Copt-level=1", "-g", "-Cdebuginfo=1", "-o", filepath.Join(dir, "tables"), "../dwarfline/testdata/program.rs")
+	list := []string{buildRecorder(t), buildLines(t), filepath.Join(dir, "clang"), filepath.Join(dir, "rust"), filepath.Join(dir, "tables")}
 	for _, name := range []string{"/usr/bin/node", "/lib/x86_64-linux-gnu/libc.so.6"} { // libc: of its debug file, if that is there
 		if _, err := os.Stat(name); err == nil {
 			list = append(list, name)

@@ -71,6 +71,36 @@ func buildGo(t testing.TB, environment []string, flags ...string) string {
 	return out
 }
 
+// buildRecorder returns a large Go program with DWARF: the recorder, which scripts/test has built already.
+func buildRecorder(t testing.TB) string {
+	t.Helper()
+	if built := os.Getenv("WPROF_TEST_BUILT"); built != "" {
+		return filepath.Join(built, "wprof-record")
+	}
+	out := filepath.Join(t.TempDir(), "recorder")
+	run(t, "../..", "go", "build", "-o", out, "./cmd/wprof-record")
+	return out
+}
+
+// linesProgram is testdata/lines.cc, compiled for the first test that needs it.
+var linesProgram []byte
+
+// buildLines builds a C++ program with a build-id, optimized and with DWARF: seconds of a compiler's time.
+func buildLines(t testing.TB) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "cc")
+	if linesProgram == nil {
+		run(t, "", needTool(t, "g++"), "-O2", "-g", "-std=c++17", "-Wl,--build-id", "-o", out, "testdata/lines.cc")
+		var err error
+		if linesProgram, err = os.ReadFile(out); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := os.WriteFile(out, linesProgram, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func goRoot(t testing.TB) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, "", needTool(t, "go", "/usr/local/go/bin/go"), "env", "GOROOT"))

@@ -40,9 +40,7 @@ func chainsOf(t testing.TB, r *Resolver, m *format.Module, at []Address) [][]Lin
 
 // TestStoredLinesAreTheSame compares places of a program with DWARF and of one with Go's table, in the forms of names.
 func TestStoredLinesAreTheSame(t *testing.T) {
-	dir := t.TempDir()
-	run(t, "", needTool(t, "g++"), "-O2", "-g", "-std=c++17", "-Wl,--build-id", "-o", filepath.Join(dir, "cc"), "testdata/lines.cc")
-	for name, program := range map[string]string{"C++": filepath.Join(dir, "cc"), "Go": buildGo(t, nil, "-ldflags=-s -w -B gobuildid")} {
+	for name, program := range map[string]string{"C++": buildLines(t), "Go": buildGo(t, nil, "-ldflags=-s -w -B gobuildid")} {
 		t.Run(name, func(t *testing.T) {
 			m := moduleOf(t, program)
 			text := openFile(t, program).elf.Section(".text")
@@ -83,16 +81,16 @@ func TestStoredLinesAreTheSame(t *testing.T) {
 
 // TestFilesLinesArePreferred: stored lines are for files without lines of their own.
 func TestFilesLinesArePreferred(t *testing.T) {
-	dir := t.TempDir()
-	for name, c := range map[string]struct{ flag, want string }{"lines": {"-g", "lines.cc"}, "none": {"-g0", "stored"}} {
-		program := filepath.Join(dir, name)
-		run(t, "", needTool(t, "g++"), "-O2", c.flag, "-std=c++17", "-Wl,--build-id", "-o", program, "testdata/lines.cc")
+	lines := buildLines(t)
+	none := copyFile(t, lines, filepath.Join(t.TempDir(), "none"))
+	run(t, "", needTool(t, "strip"), "--strip-debug", none)
+	for program, want := range map[string]string{lines: "lines.cc", none: "stored"} {
 		m := moduleOf(t, program)
 		at := hotOffset(t, program)
 		stored := packedPieces(int(at), 0, 1, 0, "f", 0, "stored", 7)
 		got := chainsOf(t, newResolver(t, Options{Lines: linesOf([]byte(stored))}), m, []Address{{Offset: at}})[0]
-		if len(got) == 0 || filepath.Base(got[0].File) != c.want {
-			t.Errorf("%s: got %+v, want %s", name, got, c.want)
+		if len(got) == 0 || filepath.Base(got[0].File) != want {
+			t.Errorf("%s: got %+v, want %s", program, got, want)
 		}
 	}
 }
