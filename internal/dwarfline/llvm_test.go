@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -214,18 +215,74 @@ func compare(t *testing.T, path, truth string, count int) {
 	}
 }
 
-// build compiles the C++ program.
-func build(t testing.TB, dir, compiler string, flags ...string) string {
-	t.Helper()
+// builds are folders with the C++ program, each compiled for the first test that needs it, by compiler and flags.
+var builds struct {
+	mu      sync.Mutex
+	root    string
+	folders map[string]func() (string, error)
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(builds.root)
+	os.Exit(status)
+}
+
+// compiled returns the folder of a compiler with these flags.
+func compiled(compiler string, flags []string) (string, error) {
+	builds.mu.Lock()
+	key := fmt.Sprint(compiler, flags)
+	once := builds.folders[key]
+	if once == nil {
+		if builds.folders == nil {
+			builds.folders = map[string]func() (string, error){}
+		}
+		once = sync.OnceValues(func() (string, error) { return compile(compiler, flags) })
+		builds.folders[key] = once
+	}
+	builds.mu.Unlock()
+	return once()
+}
+
+// compile compiles the C++ program in a folder of its own.
+func compile(compiler string, flags []string) (dir string, err error) {
 	source, err := filepath.Abs("testdata")
+	if err != nil {
+		return "", err
+	}
+	builds.mu.Lock()
+	if builds.root == "" {
+		builds.root, err = os.MkdirTemp("", "dwarfline-")
+	}
+	builds.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(builds.root, ""); err != nil {
+		return "", err
+	}
+	flags = append([]string{"-O2", "-g"}, flags...)
+	for _, step := range [][]string{
+		{"-c", filepath.Join(source, "main.cc"), "-o", "main.cc.o"},
+		{"-c", filepath.Join(source, "sub/shape.cc"), "-o", "sub-shape.cc.o"},
+		{"main.cc.o", "sub-shape.cc.o", "-o", "program", "-Wl,--build-id"},
+	} {
+		cmd := exec.Command(compiler, slices.Concat(step, flags)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%q: %w: %s", cmd.Args, err, out)
+		}
+	}
+	return dir, nil
+}
+
+// build returns the C++ program in a folder that its tests only read.
+func build(t testing.TB, compiler string, flags ...string) string {
+	t.Helper()
+	dir, err := compiled(needTool(t, compiler), flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"main.cc", "sub/shape.cc"} {
-		object := strings.ReplaceAll(name, "/", "-") + ".o"
-		run(t, dir, compiler, append([]string{"-O2", "-g", "-c", filepath.Join(source, name), "-o", object}, flags...)...)
-	}
-	run(t, dir, compiler, append([]string{"-O2", "-g", "main.cc.o", "sub-shape.cc.o", "-o", "program", "-Wl,--build-id"}, flags...)...)
 	return filepath.Join(dir, "program")
 }
 
@@ -248,7 +305,7 @@ func TestLinesEqualLLVM(t *testing.T) {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
 			words := strings.Fields(c)
-			program := build(t, t.TempDir(), words[0], words[1:]...)
+			program := build(t, words[0], words[1:]...)
 			compare(t, program, program, 20000)
 		})
 	}
@@ -257,8 +314,8 @@ func TestLinesEqualLLVM(t *testing.T) {
 // TestLinesInOldCompression: sections that were compressed before ELF had a flag for it, which LLVM no longer reads.
 func TestLinesInOldCompression(t *testing.T) {
 	dir := t.TempDir()
-	program := build(t, dir, "g++", "-gdwarf-4")
-	run(t, dir, "objcopy", "--compress-debug-sections=zlib-gnu", "program", "old")
+	program := build(t, "g++", "-gdwarf-4")
+	run(t, dir, "objcopy", "--compress-debug-sections=zlib-gnu", program, "old")
 	compare(t, filepath.Join(dir, "old"), program, 20000)
 }
 
@@ -267,8 +324,11 @@ func TestLinesInPackages(t *testing.T) {
 	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			program := build(t, dir, "clang++-19", version, "-gsplit-dwarf", "-fno-split-dwarf-inlining")
+			dir, err := compile(needTool(t, "clang++-19"), []string{version, "-gsplit-dwarf", "-fno-split-dwarf-inlining"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := filepath.Join(dir, "program")
 			run(t, dir, "llvm-dwp-19", "-e", program, "-o", program+".dwp")
 			split, err := filepath.Glob(filepath.Join(dir, "*.dwo"))
 			if err != nil || len(split) != 2 {
@@ -290,11 +350,11 @@ func TestLinesAfterDwz(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			program := build(t, dir, "g++", version)
-			run(t, dir, "cp", "program", "other")
-			run(t, dir, "dwz", "-o", "alone", "program")
+			program := build(t, "g++", version)
+			run(t, dir, "cp", program, "other")
+			run(t, dir, "dwz", "-o", "alone", program)
 			compare(t, filepath.Join(dir, "alone"), program, 20000)
-			run(t, dir, "cp", "program", "first")
+			run(t, dir, "cp", program, "first")
 			run(t, dir, "dwz", "-m", "common", "first", "other")
 			first := filepath.Join(dir, "first")
 			compare(t, first, program, 20000)
