@@ -130,7 +130,7 @@ func TestStoppedToolGoesOn(t *testing.T) {
 				if got := p.wait(); got != [3]int{} {
 					t.Errorf("exit statuses %v: %q", got, p.said())
 				}
-				p.complete()
+				p.complete(100)
 			})
 		}
 	}
