@@ -4,6 +4,7 @@ package ending
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -311,6 +312,17 @@ func TestDiskFullWhileRendering(t *testing.T) {
 	}
 }
 
+// isStopped reports whether no thread of a process runs, which a signal reaches one after the other.
+func isStopped(pid int) bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && !strings.Contains(string(text), ") T ") {
+			return false
+		}
+	}
+	return true
+}
+
 // TestDiskFullWhileFinalising fills the disk when the recording is there, and makes room again.
 func TestDiskFullWhileFinalising(t *testing.T) {
 	tools.NeedPrivilege(t)
@@ -325,6 +337,7 @@ func TestDiskFullWhileFinalising(t *testing.T) {
 	})
 	// Enough for the end of the spool, which the last rounds and the blocked threads need, and not for the result.
 	r.Cmd.Process.Signal(syscall.SIGSTOP)
+	until(t, "all of its threads are stopped", func() bool { return isStopped(r.Cmd.Process.Pid) })
 	filler := fill(t, dir, 3<<20)
 	r.Cmd.Process.Signal(syscall.SIGCONT)
 	if got := r.Stop(); got != 1 {
