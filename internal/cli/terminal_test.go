@@ -58,18 +58,27 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// shows waits until the text is on the screen.
+// shows waits until the text is on the screen. A shell that starts beside all other tests takes seconds.
 func (s *screen) shows(want string) bool {
-	for range 200 {
-		s.mu.Lock()
-		found := strings.Contains(s.text.String(), want)
-		s.mu.Unlock()
-		if found {
+	for range 1200 {
+		if strings.Contains(s.now(), want) {
 			return true
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	return false
+}
+
+func (s *screen) now() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Reset()
 }
 
 func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
@@ -124,6 +133,8 @@ func TestShellsCompleteWhatIsTyped(t *testing.T) {
 			begun := script[:len(script)-4]
 			t.Chdir(filepath.Dir(script))
 			someCommand(t)
+			shell := startShell(t, path, args)
+			shell.prepare(t, script)
 			for typed, want := range map[string]string{
 				"wprof-sample --verb":              "--verbose",
 				"wprof-sample --feature=sched,wak": "--feature=sched,wakeup",
@@ -141,8 +152,11 @@ func TestShellsCompleteWhatIsTyped(t *testing.T) {
 				"wprof-sample -v -- wprof-some":    "-v -- wprof-some-command",
 				"wprof-sample -- cat " + begun:     "cat " + script,
 			} {
-				if shown := typeInto(t, path, args, script, typed, want); shown != "" {
-					t.Errorf("%q does not become %q: %q", typed, want, shown)
+				shell.enterOnEmptyLine(t, "echo is''ready", "isready")
+				shell.screen.clear()
+				io.WriteString(shell.keys, typed+"\t")
+				if !shell.screen.shows(want) {
+					t.Errorf("%q does not become %q: %q", typed, want, shell.screen.now())
 				}
 			}
 		})
@@ -159,33 +173,46 @@ func someCommand(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// typeInto returns the text on the screen if the wanted text was not on it.
-func typeInto(t *testing.T, shell string, args []string, script, typed, want string) string {
+// shell is a shell on a terminal.
+type shell struct {
+	name   string
+	keys   io.Writer
+	screen *screen
+}
+
+func startShell(t *testing.T, path string, args []string) shell {
 	t.Helper()
 	master, tty := terminal(t)
-	cmd := exec.Command(shell, args...)
+	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	cmd.Env = append(os.Environ(), "TERM=dumb", "HOME="+t.TempDir(), "PS1=", "PROMPT=")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	var shown screen
-	go io.Copy(&shown, master)
-	setup := ""
-	if strings.HasSuffix(shell, "zsh") {
-		setup += "autoload -U compinit; compinit -u -D; "
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	s := shell{name: filepath.Base(path), keys: master, screen: new(screen)}
+	go io.Copy(s.screen, master)
+	return s
+}
+
+// prepare makes the shell read a completion script.
+func (s shell) prepare(t *testing.T, script string) {
+	t.Helper()
+	if s.name == "zsh" {
+		s.enterOnEmptyLine(t, "autoload -U compinit; compinit -u -D; echo compinit is''loaded", "isloaded")
 	}
-	fmt.Fprintf(master, "%ssource %s; echo is''ready\n", setup, script)
-	if !shown.shows("isready") {
-		return shown.text.String()
+	s.enterOnEmptyLine(t, "source "+script+"; echo is''sourced", "issourced")
+}
+
+// enterOnEmptyLine replaces what has been typed by the line, enters it and waits for its answer.
+func (s shell) enterOnEmptyLine(t *testing.T, line, answer string) {
+	t.Helper()
+	const eraseLine = "\x15"
+	fmt.Fprintf(s.keys, "%s%s\n", eraseLine, line)
+	if !s.screen.shows(answer) {
+		t.Fatalf("%s does not answer %q with %q: %q", s.name, line, answer, s.screen.now())
 	}
-	io.WriteString(master, typed+"\t")
-	if !shown.shows(want) {
-		return shown.text.String()
-	}
-	return ""
 }
 
 func TestFishCompletes(t *testing.T) {

@@ -1,0 +1,123 @@
+//go:build linux
+
+package bpf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// loadCollection loads the maps and then the programs on all CPUs. The verifier takes most of the time, and it checks the
+// programs of a privileged user side by side (bpf_check in kernel/bpf/verifier.c).
+func loadCollection(spec *ebpf.CollectionSpec, types *btf.Cache) (*ebpf.Collection, error) {
+	withoutPrograms := *spec
+	withoutPrograms.Programs = nil
+	c, err := ebpf.NewCollectionWithOptions(&withoutPrograms, ebpf.CollectionOptions{Cache: types})
+	if err != nil {
+		return nil, err
+	}
+	l := loader{spec: spec, types: types, maps: c.Maps, names: longestFirst(spec.Programs), programs: c.Programs}
+	if err := l.load(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// longestFirst returns the names of the programs by their numbers of instructions: a long one that starts last would be
+// waited for.
+func longestFirst(programs map[string]*ebpf.ProgramSpec) []string {
+	return slices.SortedFunc(maps.Keys(programs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(programs[b].Instructions), len(programs[a].Instructions)), cmp.Compare(a, b))
+	})
+}
+
+// loader loads programs that share maps.
+type loader struct {
+	spec  *ebpf.CollectionSpec
+	types *btf.Cache
+	maps  map[string]*ebpf.Map
+
+	mu       sync.Mutex
+	names    []string // not yet loaded
+	programs map[string]*ebpf.Program
+	errs     []error
+}
+
+func (l *loader) load() error {
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(l.names)) {
+		workers.Go(func() {
+			for name := l.next(); name != ""; name = l.next() {
+				p, err := l.loadProgram(name)
+				l.loaded(name, p, err)
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(l.errs...)
+}
+
+// next returns "" after the last program and after an error.
+func (l *loader) next() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.names) == 0 || len(l.errs) > 0 {
+		return ""
+	}
+	name := l.names[0]
+	l.names = l.names[1:]
+	return name
+}
+
+func (l *loader) loaded(name string, p *ebpf.Program, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.errs = append(l.errs, err)
+		return
+	}
+	l.programs[name] = p
+}
+
+func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
+	program := l.spec.Programs[name]
+	only := &ebpf.CollectionSpec{
+		Maps: map[string]*ebpf.MapSpec{}, Programs: map[string]*ebpf.ProgramSpec{name: program}, ByteOrder: l.spec.ByteOrder,
+	}
+	used := map[string]*ebpf.Map{}
+	for i := range program.Instructions {
+		if of := program.Instructions[i].Reference(); l.maps[of] != nil && program.Instructions[i].IsLoadFromMap() {
+			only.Maps[of], used[of] = l.spec.Maps[of], l.maps[of]
+		}
+	}
+	c, err := ebpf.NewCollectionWithOptions(only, ebpf.CollectionOptions{MapReplacements: used, Cache: l.types})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return withoutTypes(name, c.Programs[name])
+}
+
+// withoutTypes opens a program again. The library keeps a descriptor of a program's BTF open for lookups: with them, a limit
+// of 64 open files would be too low.
+func withoutTypes(name string, p *ebpf.Program) (*ebpf.Program, error) {
+	fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate kernel program %s: %w", name, err)
+	}
+	same, err := ebpf.NewProgramFromFD(fd)
+	if err != nil {
+		return nil, fmt.Errorf("open kernel program %s again: %w", name, err)
+	}
+	return same, nil
+}
