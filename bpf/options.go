@@ -16,7 +16,8 @@ type Options struct {
 	Filter    Filter
 	SelfPID   int // the process that Filter.NoSelf excludes
 	Unwind    Unwinding
-	Follow    bool // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
+	Preloaded *Preloaded // by [Check]; nil: Load reads it
+	Follow    bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
 	checkStacks     bool // tests: compare each stack with the kernel's own walk

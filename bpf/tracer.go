@@ -46,13 +46,17 @@ type Tracer struct {
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
 // missing; after an error no program is attached.
 func Load(o Options) (*Tracer, error) {
-	types := btf.NewCache() // reading the kernel's types is a large part of the loading time
 	if err := o.OffCPU.validate(o.Off&format.GroupSched != 0); err != nil {
 		return nil, err
 	}
-	if err := check(types, o.tracepoints()); err != nil {
-		return nil, err
+	read := o.Preloaded
+	if read == nil {
+		var err error
+		if read, err = preload(o.tracepoints()); err != nil {
+			return nil, err
+		}
 	}
+	o.Preloaded = nil // it is large
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
@@ -63,9 +67,9 @@ func Load(o Options) (*Tracer, error) {
 		return nil, err
 	}
 	var err error
-	for _, o.OffCPU.Place = range o.places(types) {
+	for _, o.OffCPU.Place = range o.places(read.types) {
 		t := &Tracer{options: o}
-		if err = t.load(types); err == nil {
+		if err = t.load(read); err == nil {
 			return t, nil
 		}
 		t.Close()
@@ -90,27 +94,25 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-func (t *Tracer) load(types *btf.Cache) error {
+func (t *Tracer) load(read *Preloaded) error {
 	if err := t.openSampleEvents(); err != nil {
 		return err
 	}
-	spec, err := t.options.spec()
-	if err != nil {
+	spec := read.spec.Copy()
+	if err := t.options.configure(spec); err != nil {
 		return err
 	}
-	if err := t.options.findPreemptCount(spec, types); err != nil {
+	if err := t.options.findPreemptCount(spec, read.types); err != nil {
 		return err
 	}
-	if err := t.loadPrograms(spec, types); err != nil {
-		return err
-	}
-	if err := t.dropTypes(); err != nil {
+	if err := t.loadPrograms(spec, read.types); err != nil {
 		return err
 	}
 	maps := t.collection.Maps
 	if t.options.Unwind.Tables {
 		t.unwind = t.newUnwindTables(spec)
 	}
+	var err error
 	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes); err != nil {
 		return err
 	}
@@ -129,18 +131,15 @@ func (t *Tracer) load(types *btf.Cache) error {
 	return t.seedFollowed()
 }
 
-func (o *Options) spec() (*ebpf.CollectionSpec, error) {
-	spec, err := loadWprof()
-	if err != nil {
-		return nil, fmt.Errorf("read the kernel programs: %w", err)
-	}
+// configure leaves only what the options need, and sets the sizes and variables.
+func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
-		return nil, fmt.Errorf("count the CPUs: %w", err)
+		return fmt.Errorf("count the CPUs: %w", err)
 	}
 	o.dropUnneeded(spec)
 	if err := o.setFilter(spec); err != nil {
-		return nil, err
+		return err
 	}
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
@@ -150,7 +149,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
-	return spec, setVariables(spec, map[string]any{
+	return setVariables(spec, map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
 		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_enabled": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
@@ -169,42 +168,20 @@ func setVariables(spec *ebpf.CollectionSpec, values map[string]any) error {
 	return nil
 }
 
-// loadPrograms loads all programs at once. The start of a thread's state is read from fields that may differ in some kernels:
+// loadPrograms loads all programs. The start of a thread's state is read from fields that may differ in some kernels:
 // if loading fails, it is tried again without it.
 func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err error) {
-	options := ebpf.CollectionOptions{Cache: types}
-	t.collection, err = ebpf.NewCollectionWithOptions(spec, options)
-	if err == nil {
+	if t.collection, err = loadCollection(spec, types); err == nil {
 		return nil
 	}
 	if err := spec.Variables["since_enabled"].Set(false); err != nil {
 		return fmt.Errorf("switch off the times of the task iterator: %w", err)
 	}
 	var again error
-	if t.collection, again = ebpf.NewCollectionWithOptions(spec, options); again == nil {
+	if t.collection, again = loadCollection(spec, types); again == nil {
 		return nil
 	}
 	return loadError(err)
-}
-
-// dropTypes closes the descriptors of each program's BTF, which the library keeps open for lookups: with them, a limit of 64
-// open files would be too low.
-func (t *Tracer) dropTypes() error {
-	for name, p := range t.collection.Programs {
-		fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("duplicate kernel program %s: %w", name, err)
-		}
-		same, err := ebpf.NewProgramFromFD(fd)
-		if err != nil {
-			return fmt.Errorf("open kernel program %s again: %w", name, err)
-		}
-		t.collection.Programs[name] = same
-		if err := p.Close(); err != nil {
-			return fmt.Errorf("close kernel program %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 func loadError(err error) error {

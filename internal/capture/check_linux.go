@@ -18,7 +18,8 @@ func check(cfg *Config) error {
 		return errors.New("recording needs root on the host, and this process is in a user namespace, in which the kernel allows no tracing " +
 			"(a rootless container, unshare --user): record outside of it (sudo wprof-record)")
 	}
-	if err := bpf.Check(); err != nil {
+	var err error
+	if cfg.Kernel.Preloaded, err = bpf.Check(); err != nil {
 		return err
 	}
 	have, err := proc.ReadCapabilities()

@@ -90,6 +90,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
 		return err
 	}
+	cfg.Kernel.Preloaded = nil
 	r.unwind = startUnwinder(r.tracer, cfg)
 	r.offCPUPlace = r.tracer.OffCPUPlace()
 	if r.tasks, err = r.taskLists(); err != nil {
