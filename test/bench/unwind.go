@@ -6,16 +6,17 @@ import (
 	"strconv"
 )
 
-// deepLoop is testdata/deep.c pinned to one CPU: two processes that wake each other below a number of calls.
+// deepLoop is testdata/deep.c pinned to one CPU: two processes that wake each other below a number of calls, with some stack
+// pointers in turns.
 type deepLoop struct {
-	program string
-	levels  int
+	program        string
+	levels, places int
 }
 
 const deepLoops = 100_000
 
 func (d deepLoop) seconds() (float64, error) {
-	u, err := run(nil, nil, "taskset", "-c", "1", d.program, strconv.Itoa(d.levels), strconv.Itoa(deepLoops))
+	u, err := run(nil, nil, "taskset", "-c", "1", d.program, strconv.Itoa(d.levels), strconv.Itoa(deepLoops), strconv.Itoa(d.places))
 	if err != nil {
 		return 0, err
 	}
@@ -26,26 +27,34 @@ func (d deepLoop) seconds() (float64, error) {
 	return seconds, nil
 }
 
-const deepCommand = "taskset -c 1 deep %d 100000 of test/bench/testdata/deep.c, gcc -O2%s, with and without wprof-record %s-d60s -o FILE"
+const deepCommand = "taskset -c 1 deep %d 100000 %d of test/bench/testdata/deep.c, gcc -O2%s, with and without wprof-record %s-d60s -o FILE"
+
+// A block below levelsOf20 has 20 frames: 14 of the recursion, turn, read, main and three of libc.
+const levelsOf20 = 13
+
+// onePlace is remembered (bpf/usermemo.h), manyPlaces are walked each time.
+const onePlace, manyPlaces = 1, 1024
 
 // unwind compares a program that keeps frame pointers with one that does not, whose stacks only tables can walk.
 func (b *bench) unwind() error {
 	pointers, none := filepath.Join(b.tmp, "deep-pointers"), filepath.Join(b.tmp, "deep-none")
-	if err := compile(pointers, "test/bench/testdata/deep.c", "-O2"); err != nil {
+	if err := compile(pointers, "test/bench/testdata/deep.c", "-O2", "-fno-omit-frame-pointer"); err != nil {
 		return err
 	}
 	if err := compile(none, "test/bench/testdata/deep.c", "-O2", "-fomit-frame-pointer"); err != nil {
 		return err
 	}
-	for _, flags := range [][]string{nil, {"-Soffcpu", "--offcpu-min", "0"}} {
-		if err := b.unwindSlowdown(deepLoop{pointers, 14}, deepLoop{none, 14}, flags); err != nil {
-			return err
+	for _, places := range []int{onePlace, manyPlaces} {
+		for _, flags := range [][]string{nil, {"-Soffcpu", "--offcpu-min", "0"}} {
+			if err := b.unwindSlowdown(deepLoop{pointers, levelsOf20, places}, deepLoop{none, levelsOf20, places}, flags); err != nil {
+				return err
+			}
 		}
 	}
 	return b.frames(none)
 }
 
-// unwindSlowdown measures both programs in turns. A block 14 levels deep has 20 frames: 15 of them, the call, main and three of libc.
+// unwindSlowdown measures both programs in turns.
 func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 	file := filepath.Join(b.tmp, "deep.wprof")
 	args := append([]string{"-v", "-d60s", "-o", file}, flags...)
@@ -65,11 +74,15 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 	if flags != nil {
 		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
 	}
-	b.add(Row{Name: "slowdown of a program with frame pointers that blocks 20 frames deep, " + name, Unit: "×", Runs: withPointers,
-		Command: fmt.Sprintf(deepCommand, pointers.levels, " -fno-omit-frame-pointer", command)})
-	b.add(Row{Name: "slowdown of a program without frame pointers that blocks 20 frames deep, " + name, Unit: "×", Runs: without,
-		Command: fmt.Sprintf(deepCommand, none.levels, "", command)})
-	b.add(Row{Name: "slowdown without frame pointers, divided by that with them, " + name, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above, in turns"})
+	where := fmt.Sprintf("blocks 20 frames deep, %d stack pointers, %s", none.places, name)
+	if none.places == onePlace {
+		where = "blocks 20 frames deep, " + name
+	}
+	b.add(Row{Name: "slowdown of a program with frame pointers that " + where, Unit: "×", Runs: withPointers,
+		Command: fmt.Sprintf(deepCommand, pointers.levels, pointers.places, " -fno-omit-frame-pointer", command)})
+	b.add(Row{Name: "slowdown of a program without frame pointers that " + where, Unit: "×", Runs: without,
+		Command: fmt.Sprintf(deepCommand, none.levels, none.places, "", command)})
+	b.add(Row{Name: "slowdown without frame pointers, divided by that with them: it " + where, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above, in turns"})
 	return nil
 }
 
@@ -85,12 +98,12 @@ func slowed(work workload, name string, args ...string) (float64, error) {
 
 // frames measures the program that takes stacks where they have 20 frames, and what one more frame takes.
 func (b *bench) frames(program string) error {
-	var stack, frame []float64
+	var remembered, walked, frame []float64
 	for range b.few() {
-		var ns [2]float64
-		for i, levels := range []int{14, 54} {
+		var ns [3]float64
+		for i, work := range []deepLoop{{program, levelsOf20, onePlace}, {program, levelsOf20, manyPlaces}, {program, levelsOf20 + 40, manyPlaces}} {
 			runs := map[string][]float64{}
-			if err := b.programRunsOf(runs, deepLoop{program, levels}, "-Soffcpu", "--offcpu-min", "0"); err != nil {
+			if err := b.programRunsOf(runs, work, "-Soffcpu", "--offcpu-min", "0"); err != nil {
 				return err
 			}
 			if len(runs[stackProgram]) == 0 {
@@ -98,11 +111,14 @@ func (b *bench) frames(program string) error {
 			}
 			ns[i] = runs[stackProgram][0]
 		}
-		stack, frame = append(stack, ns[0]), append(frame, (ns[1]-ns[0])/40)
+		remembered, walked, frame = append(remembered, ns[0]), append(walked, ns[1]), append(frame, (ns[2]-ns[1])/40)
 	}
-	command := fmt.Sprintf(deepCommand, 14, "", "-Soffcpu --offcpu-min 0 --stats ")
-	b.add(Row{Name: "kernel program " + stackProgram + ", off-CPU stacks of 20 frames by tables", Unit: "ns a run", Hold: "4000", Limit: 4000, Runs: stack, Command: command})
-	b.add(Row{Name: "one frame by tables", Unit: "ns", Hold: "100", Limit: 100, Runs: frame, Command: "the same with 54 levels, less the row above, divided by 40"})
+	command := func(places int) string {
+		return fmt.Sprintf(deepCommand, levelsOf20, places, "", "-Soffcpu --offcpu-min 0 --stats ")
+	}
+	b.add(Row{Name: "kernel program " + stackProgram + ", off-CPU stacks of 20 frames by tables, remembered", Unit: "ns a run", Runs: remembered, Command: command(onePlace)})
+	b.add(Row{Name: "kernel program " + stackProgram + ", off-CPU stacks of 20 frames by tables, walked", Unit: "ns a run", Hold: "4000", Limit: 4000, Runs: walked, Command: command(manyPlaces)})
+	b.add(Row{Name: "one frame by tables", Unit: "ns", Hold: "100", Limit: 100, Runs: frame, Command: "the same with 40 more levels, less the row above, divided by 40"})
 	return nil
 }
 

@@ -1,21 +1,30 @@
-// Two processes wake each other through pipes, each LEVELS calls below main: deep LEVELS LOOPS. Prints the seconds.
+// Two processes wake each other through pipes, each LEVELS calls below main: deep LEVELS LOOPS PLACES. Prints the seconds.
+// They block with PLACES stack pointers in turns: a recorder that remembers stacks remembers those of few places.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static int loops, in, out, first;
+static int loops, places, in, out, first;
+
+__attribute__((noipa)) static void turn(int place)
+{
+	volatile char *room = __builtin_alloca(16 * place + 1);
+	char c = 0;
+
+	room[0] = 0;
+	if (read(in, &c, 1) != 1 || write(out, &c, 1) != 1)
+		exit(1);
+	room[0] = 1; // no tail call
+}
 
 static void turns(void)
 {
-	char c = 0;
-
-	if (first && write(out, &c, 1) != 1)
+	if (first && write(out, "", 1) != 1)
 		exit(1);
 	for (int i = 0; i < loops; i++)
-		if (read(in, &c, 1) != 1 || write(out, &c, 1) != 1)
-			exit(1);
+		turn(i % places);
 }
 
 __attribute__((noipa)) static int descend(int levels)
@@ -33,10 +42,11 @@ int main(int argc, char **argv)
 	struct timespec from, to;
 	int there[2], back[2], levels, status;
 
-	if (argc != 3 || pipe(there) || pipe(back))
+	if (argc != 4 || pipe(there) || pipe(back))
 		return 2;
 	levels = atoi(argv[1]);
 	loops = atoi(argv[2]);
+	places = atoi(argv[3]);
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	pid_t child = fork();
 	first = child != 0;
