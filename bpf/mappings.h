@@ -130,6 +130,7 @@ static __always_inline void use_table(struct unwind_walk *w, struct unwind_mappi
 	struct unwind_table *t = bpf_map_lookup_elem(&unwind_files, file);
 
 	if (!t) {
+		m->lacks_table = 1;
 		note_missed(w, m, file);
 		return;
 	}
@@ -173,7 +174,7 @@ static __always_inline struct unwind_mapping *replace_mapping(struct unwind_walk
 
 	w->mapping = bounded(mappings_of(w)->next++, UNWIND_MAPPINGS);
 	m = mapping_of(w);
-	m->start = m->end = m->to_offset = 0;
+	m->start = m->end = m->to_offset = m->lacks_table = 0;
 	m->table.pages = 0;
 	w->looked_up++;
 	return m;

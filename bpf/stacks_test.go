@@ -237,18 +237,6 @@ func TestDeepStacksAreCut(t *testing.T) {
 	}
 }
 
-// A stack that is deeper than those that the kernel walks is whole by tables.
-func TestDeepStacksAreWholeByTables(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("tables are of x86-64")
-	}
-	tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}, Unwind: Unwinding{Tables: true}})
-	records := recording(t, tracer, func() { onThread(func() { recurse(400, 200*time.Millisecond) }) })
-	if count(records, func(r record) bool { return r.isOwnStack() && r.frames() > 400 && r.flags()&ringdata.FlagCut == 0 }) == 0 {
-		t.Error("no stack of more than 400 frames is whole")
-	}
-}
-
 // Equal addresses are different code in another process, and after an exec.
 func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 	if again := os.Getenv("WPROF_TEST_SPIN"); again != "" {

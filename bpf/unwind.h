@@ -197,9 +197,9 @@ static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 
 	if (!load_fp(w))
 		return END_UNREADABLE;
-	/* Threads begin with 0, but code without a frame pointer may have it there too. */
+	/* Threads begin with 0, but code without a frame pointer, which only its table shows, may have it there too. */
 	if (!w->fp)
-		return w->is_called ? END_ROOT : END_NO_FRAME;
+		return !w->is_called ? END_NO_FRAME : mapping_of(w)->lacks_table ? END_NO_TABLE : END_ROOT;
 	if (w->fp < w->sp || !read_word(w, &frame.next, w->fp) || !read_word(w, &frame.ret, w->fp + sizeof(__u64)))
 		return END_NO_FRAME;
 	w->bx_at = BX_GONE;

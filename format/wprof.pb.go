@@ -140,7 +140,6 @@ func (ModuleKind) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{1}
 }
 
-// Stack is a chain of calls, in user space, in the kernel, or from one into the other.
 // Why the user part of a stack ends where it does.
 type StackEnd int32
 
@@ -151,6 +150,7 @@ const (
 	StackEnd_STACK_END_NO_CODE    StackEnd = 3 // the next return address is in no executable mapping
 	StackEnd_STACK_END_NO_FRAME   StackEnd = 4 // neither call frame information nor a frame pointer leads on
 	StackEnd_STACK_END_UNREADABLE StackEnd = 5 // the stack's memory could not be read
+	StackEnd_STACK_END_NO_TABLE   StackEnd = 6 // the frame pointer is 0 as at the root, but the file's call frame information was not read yet
 )
 
 // Enum value maps for StackEnd.
@@ -162,6 +162,7 @@ var (
 		3: "STACK_END_NO_CODE",
 		4: "STACK_END_NO_FRAME",
 		5: "STACK_END_UNREADABLE",
+		6: "STACK_END_NO_TABLE",
 	}
 	StackEnd_value = map[string]int32{
 		"STACK_END_UNKNOWN":    0,
@@ -170,6 +171,7 @@ var (
 		"STACK_END_NO_CODE":    3,
 		"STACK_END_NO_FRAME":   4,
 		"STACK_END_UNREADABLE": 5,
+		"STACK_END_NO_TABLE":   6,
 	}
 )
 
@@ -1347,6 +1349,7 @@ func (x *Frame) GetCaller() bool {
 	return false
 }
 
+// Stack is a chain of calls, in user space, in the kernel, or from one into the other.
 type Stack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2795,14 +2798,15 @@ const file_wprof_proto_rawDesc = "" +
 	"\vMODULE_VDSO\x10\x04\x12\x0e\n" +
 	"\n" +
 	"MODULE_JIT\x10\x05\x12\x0f\n" +
-	"\vMODULE_ANON\x10\x06*\x93\x01\n" +
+	"\vMODULE_ANON\x10\x06*\xab\x01\n" +
 	"\bStackEnd\x12\x15\n" +
 	"\x11STACK_END_UNKNOWN\x10\x00\x12\x12\n" +
 	"\x0eSTACK_END_ROOT\x10\x01\x12\x13\n" +
 	"\x0fSTACK_END_DEPTH\x10\x02\x12\x15\n" +
 	"\x11STACK_END_NO_CODE\x10\x03\x12\x16\n" +
 	"\x12STACK_END_NO_FRAME\x10\x04\x12\x18\n" +
-	"\x14STACK_END_UNREADABLE\x10\x05*\xe3\x01\n" +
+	"\x14STACK_END_UNREADABLE\x10\x05\x12\x16\n" +
+	"\x12STACK_END_NO_TABLE\x10\x06*\xe3\x01\n" +
 	"\tValueType\x12\x0e\n" +
 	"\n" +
 	"VALUE_NONE\x10\x00\x12\x0e\n" +

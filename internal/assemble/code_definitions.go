@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // define writes the definition of a stack under a new id, and before it those of its frames.
@@ -14,6 +15,7 @@ func (c *code) define(key stackKey, s *stack) {
 		if p == nil {
 			continue
 		}
+		c.endWithoutTable(p)
 		for _, i := range p.frames {
 			d.Frames = append(d.Frames, c.defineFrame(&c.frames[i]))
 		}
@@ -31,6 +33,13 @@ func (c *code) define(key stackKey, s *stack) {
 		c.out.requestEpoch()
 	}
 	c.out.defined()
+}
+
+// endWithoutTable looks at the outermost function of a stack that may have reached its root.
+func (c *code) endWithoutTable(p *part) {
+	if p.end == format.StackEnd_STACK_END_NO_TABLE && stacks.StartsThread([]byte(c.frames[p.frames[0]].function)) {
+		p.end, p.cut = format.StackEnd_STACK_END_ROOT, false
+	}
 }
 
 func (c *code) defineFrame(f *frame) uint32 {

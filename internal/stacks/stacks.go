@@ -66,12 +66,12 @@ func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	}
 	const shallow = 2
 	callers := depth - ends
-	return ends, callers > 0 && callers <= shallow && !startsThread(frame(ends).Function)
+	return ends, callers > 0 && callers <= shallow && !StartsThread(frame(ends).Function)
 }
 
-// startsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
+// StartsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
 // that Go appends (.abi0) do not count.
-func startsThread(function []byte) bool {
+func StartsThread(function []byte) bool {
 	name, _, _ := bytes.Cut(function, []byte("@"))
 	name = bytes.TrimSuffix(name, []byte(".abi0"))
 	if slices.Contains(startFunctions(), string(name)) || startsRust(name) {

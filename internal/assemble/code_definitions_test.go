@@ -1,0 +1,24 @@
+package assemble
+
+import (
+	"testing"
+
+	"wprof/format"
+)
+
+// A stack whose frame pointer is 0 before the table of its file is made is whole if threads start in its outermost function.
+func TestStackThatEndsBeforeItsTable(t *testing.T) {
+	for function, want := range map[string]format.StackEnd{
+		"_start":              format.StackEnd_STACK_END_ROOT,
+		"runtime.goexit.abi0": format.StackEnd_STACK_END_ROOT,
+		"worker":              format.StackEnd_STACK_END_NO_TABLE,
+		"":                    format.StackEnd_STACK_END_NO_TABLE,
+	} {
+		c := &code{frames: []frame{{function: function}}}
+		p := &part{frames: []uint32{0}, end: format.StackEnd_STACK_END_NO_TABLE, cut: true}
+		c.endWithoutTable(p)
+		if p.end != want || p.cut != (want != format.StackEnd_STACK_END_ROOT) {
+			t.Errorf("below %q it ends with %v, cut %v", function, p.end, p.cut)
+		}
+	}
+}
