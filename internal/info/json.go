@@ -143,6 +143,7 @@ type StackEnds struct {
 	NoCode     uint64 `json:"no_code"`
 	NoFrame    uint64 `json:"no_frame"`
 	Unreadable uint64 `json:"unreadable"`
+	NoTable    uint64 `json:"no_table"`
 }
 
 // StacksReport counts the events that may have a stack, and those that have one, among the events that were read.
@@ -152,10 +153,13 @@ type StacksReport struct {
 	Wakeups  StackedReport `json:"wakeups"`
 }
 
-// StackedReport is a number of events and how many of them have a stack.
+// StackedReport is a number of events, how many of them have a stack, and how the user parts of these end.
 type StackedReport struct {
-	Events    uint64 `json:"events"`
-	WithStack uint64 `json:"with_stack"`
+	Events        uint64    `json:"events"`
+	WithStack     uint64    `json:"with_stack"`
+	UserStacks    uint64    `json:"user_stacks"`
+	UserStacksCut uint64    `json:"user_stacks_cut"`
+	UserStackEnds StackEnds `json:"user_stack_ends"`
 }
 
 // ModuleReport is the statistics of one module's frames and stacks.
@@ -295,7 +299,9 @@ func (w *Waits) report() *StacksReport {
 	if w == nil {
 		return nil
 	}
-	one := func(s Stacked) StackedReport { return StackedReport{s.All, s.WithStack} }
+	one := func(s Stacked) StackedReport {
+		return StackedReport{s.All, s.WithStack, s.User.All, s.User.Cut, s.User.ends()}
+	}
 	return &StacksReport{one(w.Off), one(w.Still), one(w.Woken)}
 }
 
@@ -315,10 +321,10 @@ func (s *Sampled) report() *SamplesReport {
 		LookedAt: s.Samples, All: s.All, WithStack: s.WithStack,
 		KernelFrames: s.Kernel.Frames, KernelFramesNamed: s.Kernel.Named,
 		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named, UserFramesLined: s.User.Lined,
-		UserStacks: s.UserStacks, UserStacksCut: s.CutStacks, TooDeep: s.TooDeep,
-		UserStackEnds: StackEnds{s.Ends[0], s.Ends[1], s.Ends[2], s.Ends[3], s.Ends[4], s.Ends[5]},
+		UserStacks: s.UserStacks.All, UserStacksCut: s.UserStacks.Cut, TooDeep: s.TooDeep,
+		UserStackEnds: s.UserStacks.ends(),
 		Modules: converted(s.Modules, func(m *ModuleCount) ModuleReport {
-			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, m.CutStacks}
+			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, s.UserStacks.In[m]}
 		}),
 	}
 }

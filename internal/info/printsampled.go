@@ -1,12 +1,8 @@
 package info
 
 import (
-	"cmp"
 	"io"
-	"slices"
-	"strings"
 
-	"wprof/format"
 	"wprof/internal/cli"
 )
 
@@ -41,38 +37,10 @@ func (r *Recording) printSampled(w io.Writer) {
 }
 
 func (s *Sampled) printCut(w io.Writer) {
-	if s.UserStacks > 0 {
-		fact(w, "cut stacks", "%s of %s lack their outer functions%s", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "user stack"), s.reasons())
-	}
-	var rows [][]string
-	for _, m := range s.worstCut() {
-		rows = append(rows, []string{cli.Grouped(m.CutStacks), share(m.CutStacks, s.CutStacks), name(m.Path)})
-	}
-	table(w, rows[:min(worstModules, len(rows))])
+	s.UserStacks.print(w, "cut stacks")
 	if s.TooDeep > 0 {
 		fact(w, "too deep", "%s deeper than the recorder's limit", plural(s.TooDeep, "stack"))
 	}
-}
-
-// reasons lists why user stacks ended early, as far as that was recorded.
-func (s *Sampled) reasons() string {
-	var parts []string
-	for _, e := range format.AllStackEnds() {
-		if n := s.Ends[e.End]; n > 0 && e.IsEarly {
-			parts = append(parts, cli.Grouped(n)+" "+e.Name)
-		}
-	}
-	if parts == nil {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// worstCut returns the modules in which cut stacks end, most first.
-func (s *Sampled) worstCut() []*ModuleCount {
-	all := slices.DeleteFunc(slices.Clone(s.Modules), func(m *ModuleCount) bool { return m.CutStacks == 0 })
-	slices.SortStableFunc(all, func(a, b *ModuleCount) int { return cmp.Compare(b.CutStacks, a.CutStacks) })
-	return all
 }
 
 func share(part, whole uint64) string { return percent(float64(part), float64(whole)) }

@@ -26,9 +26,7 @@ type Sampled struct {
 	Samples    uint64
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than the recorder's limit
-	UserStacks uint64
-	Ends       [format.StackEnds]uint64 // of UserStacks, by [format.StackEnd]
-	CutStacks  uint64                   // of UserStacks, those that end early; see stacks.EndsEarly
+	UserStacks UserStacks
 	Kernel     FrameCount
 	User       FrameCount
 	Modules    []*ModuleCount // with most unnamed frames first
@@ -42,7 +40,6 @@ type ModuleCount struct {
 	Path   string // [unknown]: in no known module
 	Kernel bool
 	FrameCount
-	CutStacks uint64 // user stacks that end early, in it
 }
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
@@ -69,7 +66,7 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 		if v.Kind == format.KindSample {
 			l.sample(v.Sample().Stack())
 		} else if len(l.all) > 0 {
-			l.all[len(l.all)-1].Waits.event(v)
+			l.wait(v)
 		}
 	}
 }
@@ -138,17 +135,23 @@ func (l *eventReader) done(all bool) []*Sampled {
 	return l.all
 }
 
+// wait counts an event that is not a sample.
+func (l *eventReader) wait(e *format.Event) {
+	if of := l.all[len(l.all)-1].Waits.of(e); of != nil {
+		of.All++
+		if id := e.Stack(); id != 0 {
+			of.WithStack++
+			of.User.add(l.factsOf(id))
+		}
+	}
+}
+
 func (l *eventReader) sample(id format.StackID) {
 	sum := l.all[len(l.all)-1]
 	sum.Samples++
-	stack := l.stream.Stack(id)
-	if stack == nil || len(stack.Frames) == 0 {
+	f := l.factsOf(id)
+	if f == nil {
 		return
-	}
-	f, found := l.stacks.Get(id)
-	if !found {
-		f = l.facts(stack)
-		l.stacks.Put(id, f)
 	}
 	sum.WithStack++
 	sum.User.add(f.user)
@@ -156,17 +159,24 @@ func (l *eventReader) sample(id format.StackID) {
 	if f.deep {
 		sum.TooDeep++
 	}
-	if f.user.Frames > 0 {
-		sum.UserStacks++
-		sum.Ends[f.end]++
-	}
-	if f.cut != nil {
-		sum.CutStacks++
-		f.cut.CutStacks++
-	}
+	sum.UserStacks.add(f)
 	for _, m := range f.modules {
 		m.module.add(m.FrameCount)
 	}
+}
+
+// factsOf returns nil if the stack was lost.
+func (l *eventReader) factsOf(id format.StackID) *stackFacts {
+	stack := l.stream.Stack(id)
+	if stack == nil || len(stack.Frames) == 0 {
+		return nil
+	}
+	f, found := l.stacks.Get(id)
+	if !found {
+		f = l.facts(stack)
+		l.stacks.Put(id, f)
+	}
+	return f
 }
 
 func (c *FrameCount) add(more FrameCount) {

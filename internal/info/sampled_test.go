@@ -92,7 +92,7 @@ func TestCutStacksAreTooDeepOrMissTheirRoot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Recordings[0].Sampled; got == nil || got.CutStacks != wantCut || got.TooDeep != 1-wantCut {
+		if got := s.Recordings[0].Sampled; got == nil || got.UserStacks.Cut != wantCut || got.TooDeep != 1-wantCut {
 			t.Errorf("frames %.20s: got %+v, want %d cut", frames, got, wantCut)
 		}
 	}
@@ -106,7 +106,7 @@ func TestStacksThatLookCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Recordings[0].Sampled; got == nil || got.UserStacks != 1 || got.CutStacks != want {
+		if got := s.Recordings[0].Sampled; got == nil || got.UserStacks.All != 1 || got.UserStacks.Cut != want {
 			t.Errorf("frames %s: got %+v, want %d cut", frames, got, want)
 		}
 	}
@@ -235,6 +235,7 @@ func TestReasonsOfStackEnds(t *testing.T) {
 		format.StackEnd_STACK_END_NO_CODE:    "100.0% of 1 user stack lack their outer functions (1 no code)\n",
 		format.StackEnd_STACK_END_NO_FRAME:   "100.0% of 1 user stack lack their outer functions (1 no frame)\n",
 		format.StackEnd_STACK_END_UNREADABLE: "100.0% of 1 user stack lack their outer functions (1 unreadable)\n",
+		format.StackEnd_STACK_END_NO_TABLE:   "100.0% of 1 user stack lack their outer functions (1 no table)\n",
 	} {
 		text := strings.Split(sampledText, "stack 1 ")[0] + fmt.Sprintf("stack 1 frames=1 user_end=%d\n+1 cpu0 sample 1 stack=1 source=1\nend\n", end)
 		s, err := Summarize(bytes.NewReader(fromtext.Stream(t, text)))

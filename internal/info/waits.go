@@ -16,31 +16,28 @@ type Waits struct {
 	Woken Stacked // wakeups, by the waker
 }
 
-// Stacked is a number of events and how many of them have a stack.
-type Stacked struct{ All, WithStack uint64 }
-
-func (s *Stacked) add(has bool) {
-	s.All++
-	if has {
-		s.WithStack++
-	}
+// Stacked is a number of events, how many of them have a stack, and how the user parts of these end.
+type Stacked struct {
+	All, WithStack uint64
+	User           UserStacks
 }
 
-// event counts an event. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
+// of returns the count to which an event belongs; nil: none. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
 // not hide the stack of the wakeup.
-func (w *Waits) event(e *format.Event) {
+func (w *Waits) of(e *format.Event) *Stacked {
 	switch e.Kind {
 	case format.KindSwitch:
 		if e.Flags&format.FlagObject != 0 && e.Flags&(format.SwitchHasSince|format.SwitchHasStack) != 0 {
-			w.Off.add(e.Flags&format.SwitchHasStack != 0)
+			return &w.Off
 		}
 	case format.KindWaking, format.KindWakeupNew:
-		w.Woken.add(e.Flags&format.WakingHasStack != 0)
+		return &w.Woken
 	case format.KindStateThread:
 		if e.Flags&format.FlagOpen != 0 {
-			w.Still.add(e.Flags&format.StateHasStack != 0)
+			return &w.Still
 		}
 	}
+	return nil
 }
 
 // any reports whether there is a stack.
@@ -62,6 +59,7 @@ func (r *Recording) printWaits(out io.Writer) {
 	} {
 		if one.counted.WithStack > 0 {
 			fact(out, one.label, "%s of %s %s have a stack%s", cli.Grouped(one.counted.WithStack), cli.Grouped(one.counted.All), one.what, one.taken)
+			one.counted.User.print(out, "")
 		}
 	}
 }
