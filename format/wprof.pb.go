@@ -2373,15 +2373,17 @@ func (x *ProgramCost) GetRecursionMisses() uint64 {
 }
 
 type RecorderCost struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UserNs        int64                  `protobuf:"varint,1,opt,name=user_ns,json=userNs,proto3" json:"user_ns,omitempty"`
-	SystemNs      int64                  `protobuf:"varint,2,opt,name=system_ns,json=systemNs,proto3" json:"system_ns,omitempty"`
-	PeakRss       uint64                 `protobuf:"varint,3,opt,name=peak_rss,json=peakRss,proto3" json:"peak_rss,omitempty"` // bytes
-	RingBytes     uint64                 `protobuf:"varint,4,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"`
-	SpoolBytes    uint64                 `protobuf:"varint,5,opt,name=spool_bytes,json=spoolBytes,proto3" json:"spool_bytes,omitempty"`
-	Programs      []*ProgramCost         `protobuf:"bytes,6,rep,name=programs,proto3" json:"programs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	UserNs          int64                  `protobuf:"varint,1,opt,name=user_ns,json=userNs,proto3" json:"user_ns,omitempty"`
+	SystemNs        int64                  `protobuf:"varint,2,opt,name=system_ns,json=systemNs,proto3" json:"system_ns,omitempty"`
+	PeakRss         uint64                 `protobuf:"varint,3,opt,name=peak_rss,json=peakRss,proto3" json:"peak_rss,omitempty"` // bytes
+	RingBytes       uint64                 `protobuf:"varint,4,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"`
+	SpoolBytes      uint64                 `protobuf:"varint,5,opt,name=spool_bytes,json=spoolBytes,proto3" json:"spool_bytes,omitempty"`
+	Programs        []*ProgramCost         `protobuf:"bytes,6,rep,name=programs,proto3" json:"programs,omitempty"`
+	FramesByTable   uint64                 `protobuf:"varint,7,opt,name=frames_by_table,json=framesByTable,proto3" json:"frames_by_table,omitempty"`       // of user stacks, unwound by call frame information; 0 here and below: not counted
+	FramesByPointer uint64                 `protobuf:"varint,8,opt,name=frames_by_pointer,json=framesByPointer,proto3" json:"frames_by_pointer,omitempty"` // followed by frame pointer while the others were unwound by tables
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RecorderCost) Reset() {
@@ -2454,6 +2456,20 @@ func (x *RecorderCost) GetPrograms() []*ProgramCost {
 		return x.Programs
 	}
 	return nil
+}
+
+func (x *RecorderCost) GetFramesByTable() uint64 {
+	if x != nil {
+		return x.FramesByTable
+	}
+	return 0
+}
+
+func (x *RecorderCost) GetFramesByPointer() uint64 {
+	if x != nil {
+		return x.FramesByPointer
+	}
+	return 0
 }
 
 // End is the payload of an end block.
@@ -2759,7 +2775,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x04R\x04runs\x12\x0e\n" +
 	"\x02ns\x18\x03 \x01(\x04R\x02ns\x12)\n" +
-	"\x10recursion_misses\x18\x04 \x01(\x04R\x0frecursionMisses\"\xcf\x01\n" +
+	"\x10recursion_misses\x18\x04 \x01(\x04R\x0frecursionMisses\"\xa3\x02\n" +
 	"\fRecorderCost\x12\x17\n" +
 	"\auser_ns\x18\x01 \x01(\x03R\x06userNs\x12\x1b\n" +
 	"\tsystem_ns\x18\x02 \x01(\x03R\bsystemNs\x12\x19\n" +
@@ -2768,7 +2784,9 @@ const file_wprof_proto_rawDesc = "" +
 	"ring_bytes\x18\x04 \x01(\x04R\tringBytes\x12\x1f\n" +
 	"\vspool_bytes\x18\x05 \x01(\x04R\n" +
 	"spoolBytes\x12.\n" +
-	"\bprograms\x18\x06 \x03(\v2\x12.wprof.ProgramCostR\bprograms\"\xa3\x03\n" +
+	"\bprograms\x18\x06 \x03(\v2\x12.wprof.ProgramCostR\bprograms\x12&\n" +
+	"\x0fframes_by_table\x18\a \x01(\x04R\rframesByTable\x12*\n" +
+	"\x11frames_by_pointer\x18\b \x01(\x04R\x0fframesByPointer\"\xa3\x03\n" +
 	"\x03End\x12&\n" +
 	"\x05kinds\x18\x01 \x03(\v2\x10.wprof.KindCountR\x05kinds\x12\x1b\n" +
 	"\traw_bytes\x18\x02 \x01(\x04R\brawBytes\x12!\n" +

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -308,7 +309,8 @@ func TestLiveEventsArriveWhileTheRecordingContinues(t *testing.T) {
 
 func TestStatsNameProgramsRingsAndRecorder(t *testing.T) {
 	tools.NeedPrivilege(t)
-	r := recorder(t, "--stats", "-d300ms", "-o", filepath.Join(t.TempDir(), "x")).start()
+	file := filepath.Join(t.TempDir(), "x")
+	r := recorder(t, "--stats", "-d300ms", "-o", file).start()
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.stderr.String())
 	}
@@ -316,5 +318,8 @@ func TestStatsNameProgramsRingsAndRecorder(t *testing.T) {
 		if !strings.Contains(r.stderr.String(), want) {
 			t.Errorf("the statistics lack %q: %s", want, r.stderr.String())
 		}
+	}
+	if info := string(tools.Run(t, "wprof-info", file)); runtime.GOARCH == "amd64" && !strings.Contains(info, "by tables, the others by frame pointer") {
+		t.Errorf("wprof-info does not show how stacks were unwound: %s", info)
 	}
 }

@@ -94,8 +94,8 @@ func (f *finaliser) cost() *format.RecorderCost {
 	if cost.SpoolBytes == 0 {
 		cost.SpoolBytes = uint64(f.in.Limit())
 	}
-	if len(cost.Programs) == 0 && f.tail != nil {
-		cost.Programs = f.tail.Programs
+	if f.tail != nil {
+		cost.Programs, cost.FramesByTable, cost.FramesByPointer = f.tail.Programs, f.tail.FramesByTable, f.tail.FramesByPointer
 	}
 	return cost
 }

@@ -443,6 +443,13 @@ func (r *recorder) tail() (spool.Tail, error) {
 		return spool.Tail{}, err
 	}
 	tail := spool.Tail{Close: r.closedAt, Clocks: clocks, Programs: r.countedPrograms()}
+	if r.unwind != nil {
+		c, err := r.tracer.UnwindCounts() // 0 without --stats
+		if err != nil {
+			return tail, err
+		}
+		tail.FramesByTable, tail.FramesByPointer = c.ByRule, c.ByPointer
+	}
 	for _, loss := range r.tracer.TailLosses() {
 		tail.Losses = append(tail.Losses, spool.Loss{
 			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,

@@ -178,6 +178,8 @@ type CostReport struct {
 	PeakMemoryBytes uint64          `json:"peak_memory_bytes"`
 	RingBytes       uint64          `json:"ring_bytes"`
 	SpoolBytes      uint64          `json:"spool_bytes"`
+	FramesByTable   uint64          `json:"frames_by_table"`
+	FramesByPointer uint64          `json:"frames_by_pointer"`
 	Programs        []ProgramReport `json:"programs"`
 }
 
@@ -340,6 +342,7 @@ func costReport(c *format.RecorderCost) *CostReport {
 	}
 	return &CostReport{
 		UserNs: c.UserNs, SystemNs: c.SystemNs, PeakMemoryBytes: c.PeakRss, RingBytes: c.RingBytes, SpoolBytes: c.SpoolBytes,
+		FramesByTable: c.FramesByTable, FramesByPointer: c.FramesByPointer,
 		Programs: converted(c.Programs, func(p *format.ProgramCost) ProgramReport {
 			return ProgramReport{p.Name, p.Runs, p.Ns, p.RecursionMisses}
 		}),

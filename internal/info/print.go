@@ -337,4 +337,7 @@ func (r *Recording) printCost(w io.Writer) {
 		rows = append(rows, []string{cli.Grouped(p.Runs) + " runs", each + " each", cli.Grouped(p.RecursionMisses) + " skipped", name(p.Name)})
 	}
 	table(w, rows)
+	if all := c.FramesByTable + c.FramesByPointer; all > 0 {
+		fact(w, "unwound", "%s of %s by tables, the others by frame pointer", share(c.FramesByTable, all), plural(all, "user frame"))
+	}
 }

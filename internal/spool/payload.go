@@ -111,7 +111,9 @@ func appendTail(b []byte, open int64, t *Tail) ([]byte, error) {
 		b = le.AppendUint64(b, uint64(l.From))
 		b = le.AppendUint64(b, 0)
 	}
-	end := &format.End{Close: t.Close, Cost: &format.RecorderCost{Programs: t.Programs}}
+	end := &format.End{Close: t.Close, Cost: &format.RecorderCost{
+		Programs: t.Programs, FramesByTable: t.FramesByTable, FramesByPointer: t.FramesByPointer,
+	}}
 	if t.Clocks != nil {
 		end.Clocks = []*format.ClockSnapshot{t.Clocks}
 	}
@@ -146,6 +148,7 @@ func ParseTail(b []byte) (open int64, t *Tail, err error) {
 		return 0, nil, fmt.Errorf("read the end of a spool: %w", err)
 	}
 	t.Close, t.Programs = end.Close, end.GetCost().GetPrograms()
+	t.FramesByTable, t.FramesByPointer = end.GetCost().GetFramesByTable(), end.GetCost().GetFramesByPointer()
 	if len(end.Clocks) > 0 {
 		t.Clocks = end.Clocks[0]
 	}

@@ -38,4 +38,6 @@ type Tail struct {
 	Losses   []Loss
 	Programs []*format.ProgramCost
 	Clocks   *format.ClockSnapshot
+
+	FramesByTable, FramesByPointer uint64 // see [format.RecorderCost]
 }
