@@ -18,7 +18,7 @@ import (
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
 
-// Preloaded is what [Load] needs whatever its options are.
+// Preloaded is what [Load] needs with any options.
 type Preloaded struct {
 	types *btf.Cache           // of the kernel
 	spec  *ebpf.CollectionSpec // of all programs
@@ -27,7 +27,7 @@ type Preloaded struct {
 // Check returns an error if the programs cannot be loaded here. It loads none; what it has read is for [Options.Preloaded].
 func Check() (*Preloaded, error) { return preload(allTracepoints()) }
 
-// preload reads the kernel's types and the programs side by side: together they are a third of the time until the window opens.
+// preload reads the kernel's types and the programs side by side: together they take a third of the time until the window opens.
 func preload(tracepoints []string) (*Preloaded, error) {
 	if err := checkCapabilities(); err != nil {
 		return nil, err

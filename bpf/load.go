@@ -4,7 +4,6 @@ package bpf
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -25,7 +24,12 @@ func loadCollection(spec *ebpf.CollectionSpec, types *btf.Cache) (*ebpf.Collecti
 	if err != nil {
 		return nil, err
 	}
-	l := loader{spec: spec, types: types, maps: c.Maps, names: longestFirst(spec.Programs), programs: c.Programs}
+	kernel, err := types.Kernel()
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	l := loader{spec: spec, types: types, kernel: kernel, maps: c.Maps, names: longestFirst(spec.Programs), programs: c.Programs}
 	if err := l.load(); err != nil {
 		c.Close()
 		return nil, err
@@ -33,8 +37,8 @@ func loadCollection(spec *ebpf.CollectionSpec, types *btf.Cache) (*ebpf.Collecti
 	return c, nil
 }
 
-// longestFirst returns the names of the programs by their numbers of instructions: a long one that starts last would be
-// waited for.
+// longestFirst returns the names of the programs by their numbers of instructions, so that no long one starts last, while the other
+// CPUs idle.
 func longestFirst(programs map[string]*ebpf.ProgramSpec) []string {
 	return slices.SortedFunc(maps.Keys(programs), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(programs[b].Instructions), len(programs[a].Instructions)), cmp.Compare(a, b))
@@ -43,14 +47,15 @@ func longestFirst(programs map[string]*ebpf.ProgramSpec) []string {
 
 // loader loads programs that share maps.
 type loader struct {
-	spec  *ebpf.CollectionSpec
-	types *btf.Cache
-	maps  map[string]*ebpf.Map
+	spec   *ebpf.CollectionSpec
+	types  *btf.Cache
+	kernel *btf.Spec // without the types of modules, which the library does not read safely on several threads
+	maps   map[string]*ebpf.Map
 
 	mu       sync.Mutex
 	names    []string // not yet loaded
 	programs map[string]*ebpf.Program
-	errs     []error
+	err      error // the first one
 }
 
 func (l *loader) load() error {
@@ -64,14 +69,14 @@ func (l *loader) load() error {
 		})
 	}
 	workers.Wait()
-	return errors.Join(l.errs...)
+	return l.err
 }
 
 // next returns "" after the last program and after an error.
 func (l *loader) next() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.names) == 0 || len(l.errs) > 0 {
+	if len(l.names) == 0 || l.err != nil {
 		return ""
 	}
 	name := l.names[0]
@@ -83,24 +88,26 @@ func (l *loader) loaded(name string, p *ebpf.Program, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.errs = append(l.errs, err)
+		l.err = cmp.Or(l.err, err)
 		return
 	}
 	l.programs[name] = p
 }
 
 func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
-	program := l.spec.Programs[name]
-	only := &ebpf.CollectionSpec{
-		Maps: map[string]*ebpf.MapSpec{}, Programs: map[string]*ebpf.ProgramSpec{name: program}, ByteOrder: l.spec.ByteOrder,
-	}
-	used := map[string]*ebpf.Map{}
+	program := l.spec.Programs[name].Copy()
 	for i := range program.Instructions {
-		if of := program.Instructions[i].Reference(); l.maps[of] != nil && program.Instructions[i].IsLoadFromMap() {
-			only.Maps[of], used[of] = l.spec.Maps[of], l.maps[of]
+		ins := &program.Instructions[i]
+		m := l.maps[ins.Reference()]
+		if m == nil || !ins.IsLoadFromMap() {
+			continue
+		}
+		if err := ins.AssociateMap(m); err != nil {
+			return nil, fmt.Errorf("program %s: %w", name, err)
 		}
 	}
-	c, err := ebpf.NewCollectionWithOptions(only, ebpf.CollectionOptions{MapReplacements: used, Cache: l.types})
+	only := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{name: program}}
+	c, err := ebpf.NewCollectionWithOptions(only, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: l.kernel}, Cache: l.types})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +115,7 @@ func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
 	return withoutTypes(name, c.Programs[name])
 }
 
-// withoutTypes opens a program again. The library keeps a descriptor of a program's BTF open for lookups: with them, a limit
+// withoutTypes reopens a program without its BTF. The library keeps a descriptor of a program's BTF open for lookups: with them, a limit
 // of 64 open files would be too low.
 func withoutTypes(name string, p *ebpf.Program) (*ebpf.Program, error) {
 	fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)

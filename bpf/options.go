@@ -16,7 +16,7 @@ type Options struct {
 	Filter    Filter
 	SelfPID   int // the process that Filter.NoSelf excludes
 	Unwind    Unwinding
-	Preloaded *Preloaded // by [Check]; nil: Load reads it
+	Preloaded *Preloaded // what [Check] returned; nil: Load reads it itself
 	Follow    bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable

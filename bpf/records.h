@@ -210,7 +210,7 @@ enum stack_end {
 	END_NO_CODE, /* the address is not in an executable mapping */
 	END_NO_FRAME, /* neither a rule nor a frame pointer leads on */
 	END_UNREADABLE, /* the stack's memory is not there */
-	END_NO_TABLE, /* the frame pointer is 0 as at the root, in a file whose table is not made yet */
+	END_NO_TABLE, /* the table of its file is not loaded, and no frame pointer leads on */
 	STACK_ENDS,
 };
 

@@ -293,7 +293,7 @@ func (c UnwindCounts) String() string {
 	for _, n := range c.Ends {
 		all += n
 	}
-	return fmt.Sprintf("%d walked, of which %d reached their root, %d were too deep, %d ended outside executable mappings, %d without a frame, %d where memory was not there, %d before their table was there; "+
+	return fmt.Sprintf("%d walked, of which %d reached their root, %d were too deep, %d ended outside executable mappings, %d without a frame, %d where memory was not there, %d in a file whose table was not loaded; "+
 		"%d frames by tables, %d by frame pointer; %d mappings looked up", all, c.Ends[format.StackEnd_STACK_END_ROOT], c.Ends[format.StackEnd_STACK_END_DEPTH], c.Ends[format.StackEnd_STACK_END_NO_CODE],
 		c.Ends[format.StackEnd_STACK_END_NO_FRAME], c.Ends[format.StackEnd_STACK_END_UNREADABLE], c.Ends[format.StackEnd_STACK_END_NO_TABLE], c.ByRule, c.ByPointer, c.Mappings)
 }

@@ -193,15 +193,18 @@ static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unw
 
 static __always_inline __u8 step_by_pointer(struct unwind_walk *w)
 {
+	bool lacks_table = mapping_of(w)->lacks_table;
 	struct user_frame frame;
 
 	if (!load_fp(w))
 		return END_UNREADABLE;
-	/* Threads begin with 0, but code without a frame pointer, which only its table shows, may have it there too. */
-	if (!w->fp)
-		return !w->is_called ? END_NO_FRAME : mapping_of(w)->lacks_table ? END_NO_TABLE : END_ROOT;
+	/* Threads begin with 0. Code without frame pointers may have 0 too: only its table shows that. */
+	if (!w->fp && w->is_called && !lacks_table)
+		return END_ROOT;
 	if (w->fp < w->sp || !read_word(w, &frame.next, w->fp) || !read_word(w, &frame.ret, w->fp + sizeof(__u64)))
-		return END_NO_FRAME;
+		return lacks_table ? END_NO_TABLE : END_NO_FRAME;
+	if (!frame.ret && lacks_table)
+		return END_NO_TABLE;
 	w->bx_at = BX_GONE;
 	w->sp = w->fp + sizeof(frame);
 	w->fp = frame.next;

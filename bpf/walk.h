@@ -19,7 +19,7 @@ struct unwind_table {
 struct unwind_mapping {
 	__u64 start, end;
 	__u64 to_offset; /* 0: it has no file */
-	__u64 lacks_table; /* the table of its file is not made yet */
+	__u64 lacks_table; /* the table of its file is not loaded */
 	struct unwind_table table;
 };
 

@@ -20,6 +20,6 @@ func AllStackEnds() []StackEndInfo {
 		{StackEnd_STACK_END_NO_CODE, "no code", true, "the next return address is in no executable mapping"},
 		{StackEnd_STACK_END_NO_FRAME, "no frame", true, "neither call frame information nor a frame pointer leads on"},
 		{StackEnd_STACK_END_UNREADABLE, "unreadable", true, "the memory of the stack could not be read"},
-		{StackEnd_STACK_END_NO_TABLE, "no table", true, "the frame pointer is 0 as at the root, but the file's call frame information was not read yet"},
+		{StackEnd_STACK_END_NO_TABLE, "no table", true, "the file's unwind table was not loaded, and no frame pointer leads on"},
 	}
 }

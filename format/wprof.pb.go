@@ -150,7 +150,7 @@ const (
 	StackEnd_STACK_END_NO_CODE    StackEnd = 3 // the next return address is in no executable mapping
 	StackEnd_STACK_END_NO_FRAME   StackEnd = 4 // neither call frame information nor a frame pointer leads on
 	StackEnd_STACK_END_UNREADABLE StackEnd = 5 // the stack's memory could not be read
-	StackEnd_STACK_END_NO_TABLE   StackEnd = 6 // the frame pointer is 0 as at the root, but the file's call frame information was not read yet
+	StackEnd_STACK_END_NO_TABLE   StackEnd = 6 // the file's unwind table was not loaded, and no frame pointer leads on
 )
 
 // Enum value maps for StackEnd.
@@ -2380,8 +2380,8 @@ type RecorderCost struct {
 	RingBytes       uint64                 `protobuf:"varint,4,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"`
 	SpoolBytes      uint64                 `protobuf:"varint,5,opt,name=spool_bytes,json=spoolBytes,proto3" json:"spool_bytes,omitempty"`
 	Programs        []*ProgramCost         `protobuf:"bytes,6,rep,name=programs,proto3" json:"programs,omitempty"`
-	FramesByTable   uint64                 `protobuf:"varint,7,opt,name=frames_by_table,json=framesByTable,proto3" json:"frames_by_table,omitempty"`       // of user stacks, unwound by call frame information; 0 here and below: not counted
-	FramesByPointer uint64                 `protobuf:"varint,8,opt,name=frames_by_pointer,json=framesByPointer,proto3" json:"frames_by_pointer,omitempty"` // followed by frame pointer while the others were unwound by tables
+	FramesByTable   uint64                 `protobuf:"varint,7,opt,name=frames_by_table,json=framesByTable,proto3" json:"frames_by_table,omitempty"`       // of user stacks that were walked, not remembered: by call frame information; 0 here and below: not counted
+	FramesByPointer uint64                 `protobuf:"varint,8,opt,name=frames_by_pointer,json=framesByPointer,proto3" json:"frames_by_pointer,omitempty"` // by frame pointer in the same walks
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }

@@ -15,7 +15,7 @@ func (c *code) define(key stackKey, s *stack) {
 		if p == nil {
 			continue
 		}
-		c.endWithoutTable(p)
+		c.settleEnd(p)
 		for _, i := range p.frames {
 			d.Frames = append(d.Frames, c.defineFrame(&c.frames[i]))
 		}
@@ -35,8 +35,8 @@ func (c *code) define(key stackKey, s *stack) {
 	c.out.defined()
 }
 
-// endWithoutTable looks at the outermost function of a stack that may have reached its root.
-func (c *code) endWithoutTable(p *part) {
+// settleEnd makes a stack whole that ended where a table was not loaded, if threads start in its outermost function.
+func (c *code) settleEnd(p *part) {
 	if p.end == format.StackEnd_STACK_END_NO_TABLE && stacks.StartsThread([]byte(c.frames[p.frames[0]].function)) {
 		p.end, p.cut = format.StackEnd_STACK_END_ROOT, false
 	}

@@ -14,9 +14,9 @@ func TestStackThatEndsBeforeItsTable(t *testing.T) {
 		"worker":              format.StackEnd_STACK_END_NO_TABLE,
 		"":                    format.StackEnd_STACK_END_NO_TABLE,
 	} {
-		c := &code{frames: []frame{{function: function}}}
-		p := &part{frames: []uint32{0}, end: format.StackEnd_STACK_END_NO_TABLE, cut: true}
-		c.endWithoutTable(p)
+		c := &code{frames: []frame{{function: function}, {function: "_start"}}}
+		p := &part{frames: []uint32{0, 1}, end: format.StackEnd_STACK_END_NO_TABLE, cut: true}
+		c.settleEnd(p)
 		if p.end != want || p.cut != (want != format.StackEnd_STACK_END_ROOT) {
 			t.Errorf("below %q it ends with %v, cut %v", function, p.end, p.cut)
 		}

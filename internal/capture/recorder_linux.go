@@ -444,10 +444,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	}
 	tail := spool.Tail{Close: r.closedAt, Clocks: clocks, Programs: r.countedPrograms()}
 	if r.unwind != nil {
-		c, err := r.tracer.UnwindCounts() // 0 without --stats
-		if err != nil {
-			return tail, err
-		}
+		c := r.unwind.readCounts()
 		tail.FramesByTable, tail.FramesByPointer = c.ByRule, c.ByPointer
 	}
 	for _, loss := range r.tracer.TailLosses() {

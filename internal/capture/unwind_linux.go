@@ -122,13 +122,18 @@ func (u *unwinder) abandon() {
 	}
 }
 
-// stop makes no more tables, and reads their statistics. It may wait for a pass over blocked threads.
+// readCounts reads the statistics of walks: 0 without --stats.
+func (u *unwinder) readCounts() bpf.UnwindCounts {
+	u.counts, _ = u.tracer.UnwindCounts() // statistics are no reason to fail
+	return u.counts
+}
+
+// stop makes no more tables. It may wait for a pass over blocked threads.
 func (u *unwinder) stop() {
 	if u == nil {
 		return
 	}
 	u.abandon()
-	u.counts, _ = u.tracer.UnwindCounts() // only --stats needs them
 	u.bytes = u.tables.Bytes()
 }
 

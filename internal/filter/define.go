@@ -132,6 +132,11 @@ func (f *Filter) defineStack(id format.StackID) error {
 				return err
 			}
 		}
+		if f.o.Stack != nil && len(d.Frames) > 0 {
+			if outermost := f.r.Frame(d.Frames[0]); outermost != nil {
+				d = f.o.Stack(d, outermost, f.r.Module(outermost.Module))
+			}
+		}
 		return f.w.DefineStack(d)
 	})
 }

@@ -18,6 +18,9 @@ type Options struct {
 	// Frame may give a frame another definition under the same id; nil: all stay. The module is nil if the frame has
 	// none. Without room, which lines take much of, it may get a name, but no lines.
 	Frame func(f *format.Frame, m *format.Module, room bool) *format.Frame
+	// Stack may give a stack another definition under the same id once its frames have theirs; nil: all stay. The outermost frame
+	// is as it was read; its module is nil if it has none.
+	Stack func(s *format.Stack, outermost *format.Frame, m *format.Module) *format.Stack
 }
 
 // Result is the outcome of a filter.

@@ -326,7 +326,7 @@ func (s *Sampled) report() *SamplesReport {
 		UserStacks: s.UserStacks.All, UserStacksCut: s.UserStacks.Cut, TooDeep: s.TooDeep,
 		UserStackEnds: s.UserStacks.ends(),
 		Modules: converted(s.Modules, func(m *ModuleCount) ModuleReport {
-			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, s.UserStacks.In[m]}
+			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, s.UserStacks.CutIn[m]}
 		}),
 	}
 }

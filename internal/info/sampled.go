@@ -66,7 +66,7 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 		if v.Kind == format.KindSample {
 			l.sample(v.Sample().Stack())
 		} else if len(l.all) > 0 {
-			l.wait(v)
+			l.countWait(v)
 		}
 	}
 }
@@ -124,6 +124,7 @@ func (l *eventReader) endRecording(all bool) {
 	}
 	now := l.all[len(l.all)-1]
 	now.All = all
+	maps.DeleteFunc(l.modules, func(_ moduleKey, m *ModuleCount) bool { return m.Frames == 0 }) // only off-CPU and waker stacks are in it
 	now.Modules = slices.SortedFunc(maps.Values(l.modules), func(a, b *ModuleCount) int {
 		return cmp.Or(cmp.Compare(b.unnamed(), a.unnamed()), cmp.Compare(b.Frames, a.Frames), cmp.Compare(a.Path, b.Path))
 	})
@@ -135,9 +136,9 @@ func (l *eventReader) done(all bool) []*Sampled {
 	return l.all
 }
 
-// wait counts an event that is not a sample.
-func (l *eventReader) wait(e *format.Event) {
-	if of := l.all[len(l.all)-1].Waits.of(e); of != nil {
+// countWait counts an event that is not a sample.
+func (l *eventReader) countWait(e *format.Event) {
+	if of := l.all[len(l.all)-1].Waits.countOf(e); of != nil {
 		of.All++
 		if id := e.Stack(); id != 0 {
 			of.WithStack++

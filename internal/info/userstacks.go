@@ -13,10 +13,10 @@ import (
 
 // UserStacks counts user parts of stacks, once for each event that has one.
 type UserStacks struct {
-	All  uint64
-	Ends [format.StackEnds]uint64 // by [format.StackEnd]
-	Cut  uint64                   // those that end early; see stacks.EndsEarly
-	In   map[*ModuleCount]uint64  // of Cut, by the module in which they end
+	All   uint64
+	Ends  [format.StackEnds]uint64 // by [format.StackEnd]
+	Cut   uint64                   // those that end early; see stacks.EndsEarly
+	CutIn map[*ModuleCount]uint64  // of Cut, by the module in which they end
 }
 
 // add counts a stack; nil: it was lost.
@@ -30,10 +30,10 @@ func (u *UserStacks) add(f *stackFacts) {
 		return
 	}
 	u.Cut++
-	if u.In == nil {
-		u.In = make(map[*ModuleCount]uint64)
+	if u.CutIn == nil {
+		u.CutIn = make(map[*ModuleCount]uint64)
 	}
-	u.In[f.cut]++
+	u.CutIn[f.cut]++
 }
 
 // print prints how many stacks end early, why, and in which modules.
@@ -42,12 +42,12 @@ func (u *UserStacks) print(w io.Writer, label string) {
 		return
 	}
 	fact(w, label, "%s of %s lack their outer functions%s", share(u.Cut, u.All), plural(u.All, "user stack"), u.reasons())
-	worst := slices.SortedFunc(maps.Keys(u.In), func(a, b *ModuleCount) int {
-		return cmp.Or(cmp.Compare(u.In[b], u.In[a]), cmp.Compare(a.Path, b.Path))
+	worst := slices.SortedFunc(maps.Keys(u.CutIn), func(a, b *ModuleCount) int {
+		return cmp.Or(cmp.Compare(u.CutIn[b], u.CutIn[a]), cmp.Compare(a.Path, b.Path))
 	})
 	var rows [][]string
 	for _, m := range worst[:min(worstModules, len(worst))] {
-		rows = append(rows, []string{cli.Grouped(u.In[m]), share(u.In[m], u.Cut), name(m.Path)})
+		rows = append(rows, []string{cli.Grouped(u.CutIn[m]), share(u.CutIn[m], u.Cut), name(m.Path)})
 	}
 	table(w, rows)
 }
@@ -67,6 +67,10 @@ func (u *UserStacks) reasons() string {
 }
 
 func (u *UserStacks) ends() StackEnds {
-	e := &u.Ends
-	return StackEnds{e[0], e[1], e[2], e[3], e[4], e[5], e[6]}
+	of := func(end format.StackEnd) uint64 { return u.Ends[end] }
+	return StackEnds{
+		Unknown: of(format.StackEnd_STACK_END_UNKNOWN), Whole: of(format.StackEnd_STACK_END_ROOT), TooDeep: of(format.StackEnd_STACK_END_DEPTH),
+		NoCode: of(format.StackEnd_STACK_END_NO_CODE), NoFrame: of(format.StackEnd_STACK_END_NO_FRAME),
+		Unreadable: of(format.StackEnd_STACK_END_UNREADABLE), NoTable: of(format.StackEnd_STACK_END_NO_TABLE),
+	}
 }

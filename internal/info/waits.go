@@ -22,9 +22,9 @@ type Stacked struct {
 	User           UserStacks
 }
 
-// of returns the count to which an event belongs; nil: none. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
+// countOf returns the count to which an event belongs; nil: none. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
 // not hide the stack of the wakeup.
-func (w *Waits) of(e *format.Event) *Stacked {
+func (w *Waits) countOf(e *format.Event) *Stacked {
 	switch e.Kind {
 	case format.KindSwitch:
 		if e.Flags&format.FlagObject != 0 && e.Flags&(format.SwitchHasSince|format.SwitchHasStack) != 0 {

@@ -71,6 +71,9 @@ end close=+1s
 	if text.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
 	}
+	if got := s.Recordings[0].Sampled; got != nil {
+		t.Errorf("without samples there is %+v", got)
+	}
 	if got := s.Recordings[0].Waits.report().Off; got.UserStacks != 3 || got.UserStacksCut != 2 || got.UserStackEnds.NoFrame != 2 || got.UserStackEnds.Whole != 1 {
 		t.Errorf("JSON: %+v", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"wprof/format"
 )
 
@@ -31,6 +33,17 @@ func End(s *format.Stack) format.StackEnd {
 		return format.StackEnd_STACK_END_UNKNOWN
 	}
 	return format.StackEnd(s.UserEnd)
+}
+
+// Settled returns the stack, or a whole one if it ended where a table was not loaded and threads start in its outermost function.
+func Settled(s *format.Stack, outermost []byte) *format.Stack {
+	if End(s) != format.StackEnd_STACK_END_NO_TABLE || !StartsThread(outermost) {
+		return s
+	}
+	whole := proto.CloneOf(s)
+	whole.UserEnd = uint32(format.StackEnd_STACK_END_ROOT)
+	whole.Cut = s.KernelFrames >= takenFrames
+	return whole
 }
 
 // EndsEarly reports whether the user part of a stack ends before the function with which its thread began, though it is not deeper than

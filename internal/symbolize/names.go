@@ -12,6 +12,7 @@ import (
 	"wprof/format"
 	"wprof/internal/assemble"
 	"wprof/internal/printable"
+	"wprof/internal/stacks"
 	"wprof/internal/symbol"
 )
 
@@ -108,6 +109,18 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 		n.addLine(function, l.File, l.Line)
 	}
 	return d
+}
+
+// settle returns the definition of a stack, which may turn out to be whole once its outermost frame has a name.
+func (n *namer) settle(s *format.Stack, outermost *format.Frame, m *format.Module) *format.Stack {
+	if stacks.End(s) != format.StackEnd_STACK_END_NO_TABLE {
+		return s
+	}
+	if n.needsName(outermost, m) {
+		name := n.find(m, symbol.Address{Offset: outermost.Offset, Caller: outermost.Caller}, true)
+		return stacks.Settled(s, []byte(name.Function))
+	}
+	return stacks.Settled(s, stacks.FrameOf(outermost).Function)
 }
 
 // demangled returns the definition of a frame whose names stay, in the wanted form.

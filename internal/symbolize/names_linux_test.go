@@ -56,6 +56,16 @@ func compile(t *testing.T, name, id string) compiled {
 // capture writes a stream with one sample in inner, called from outer, of which outer may have a name already.
 func (c compiled) capture(t *testing.T, named string) string {
 	t.Helper()
+	outer := &format.Frame{Id: 1, Module: 1, Offset: c.at["main"], Caller: true} // after outer's last byte
+	if named != "" {
+		outer.Lines = []*format.Line{{Function: []byte(named)}}
+	}
+	return c.captureOf(t, outer, &format.Stack{Id: 1, Frames: []uint32{1, 2}})
+}
+
+// captureOf writes a stream with one sample in inner, called from outer.
+func (c compiled) captureOf(t *testing.T, outer *format.Frame, stack *format.Stack) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "in.wprof")
 	file, err := os.Create(path)
 	if err != nil {
@@ -63,10 +73,6 @@ func (c compiled) capture(t *testing.T, named string) string {
 	}
 	defer file.Close()
 	w := format.NewWriter(file, format.WriterOptions{})
-	outer := &format.Frame{Id: 1, Module: 1, Offset: c.at["main"], Caller: true} // after outer's last byte
-	if named != "" {
-		outer.Lines = []*format.Line{{Function: []byte(named)}}
-	}
 	e := format.Event{Time: 2000, Kind: format.KindSample, Flags: format.FlagSubject, Task: 1}
 	e.Sample().SetStack(1)
 	e.Sample().SetSource(1)
@@ -76,7 +82,7 @@ func (c compiled) capture(t *testing.T, named string) string {
 		w.DefineModule(&format.Module{Id: 1, Path: []byte(c.path), BuildId: c.build, Kind: uint32(format.ModuleKind_MODULE_FILE)}),
 		w.DefineFrame(outer),
 		w.DefineFrame(&format.Frame{Id: 2, Module: 1, Offset: c.at["inner"] + 5}),
-		w.DefineStack(&format.Stack{Id: 1, Frames: []uint32{1, 2}}),
+		w.DefineStack(stack),
 		w.Write(&e),
 		w.EndSection(&format.End{Close: 3000, Last: true}),
 	} {
@@ -88,7 +94,24 @@ func (c compiled) capture(t *testing.T, named string) string {
 }
 
 // frames returns the names of the sample's frames, outermost first.
-func frames(t *testing.T, path string) string {
+func frames(t *testing.T, path string) (names string) {
+	t.Helper()
+	sampled(t, path, func(r *format.Reader, s *format.Stack) {
+		var all []string
+		for _, id := range s.Frames {
+			name := "?"
+			if lines := r.Frame(id).Lines; len(lines) > 0 {
+				name = string(lines[0].Function)
+			}
+			all = append(all, name)
+		}
+		names = strings.Join(all, " ")
+	})
+	return names
+}
+
+// sampled visits the sample's stack.
+func sampled(t *testing.T, path string, visit func(*format.Reader, *format.Stack)) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -110,15 +133,30 @@ func frames(t *testing.T, path string) string {
 		if e.Kind != format.KindSample {
 			continue
 		}
-		var all []string
-		for _, id := range r.Stack(e.Sample().Stack()).Frames {
-			name := "?"
-			if lines := r.Frame(id).Lines; len(lines) > 0 {
-				name = string(lines[0].Function)
-			}
-			all = append(all, name)
+		visit(r, r.Stack(e.Sample().Stack()))
+		return
+	}
+}
+
+// A stack that ended where a table was not loaded is whole if its outermost function, which has no name before, starts threads.
+func TestStackIsWholeOnceItsRootHasAName(t *testing.T) {
+	here := compile(t, "here", strings.Repeat("ab", 20))
+	const ended = uint32(format.StackEnd_STACK_END_NO_TABLE)
+	for outermost, want := range map[string]*format.Stack{
+		"_start": {UserEnd: uint32(format.StackEnd_STACK_END_ROOT)},
+		"outer":  {UserEnd: ended, Cut: true},
+	} {
+		in := here.captureOf(t, &format.Frame{Id: 1, Module: 1, Offset: here.at[outermost] + 4, Caller: true},
+			&format.Stack{Id: 1, Frames: []uint32{1, 2}, UserEnd: ended, Cut: true})
+		out := filepath.Join(t.TempDir(), "out")
+		if stderr, status := run(t, "-o", out, in); status != cli.ExitOK {
+			t.Fatalf("status %d: %s", status, stderr)
 		}
-		return strings.Join(all, " ")
+		sampled(t, out, func(_ *format.Reader, got *format.Stack) {
+			if got.UserEnd != want.UserEnd || got.Cut != want.Cut {
+				t.Errorf("below %s: got %v", outermost, got)
+			}
+		})
 	}
 }
 

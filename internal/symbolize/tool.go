@@ -173,7 +173,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	defer resolver.Close()
 	names := &namer{names: resolver, again: inv.Bool("again"), form: symbol.ParseForm(inv.String("demangle")), reform: inv.IsSet("demangle")}
 	f, err := filter.New(in.In, out, !in.IsRegular(), filter.Options{
-		Level: inv.CompressionLevel(out), Version: cli.Version(), Frame: names.define,
+		Level: inv.CompressionLevel(out), Version: cli.Version(), Frame: names.define, Stack: names.settle,
 		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// deepLoop is testdata/deep.c pinned to one CPU: two processes that wake each other below a number of calls, with some stack
-// pointers in turns.
+// deepLoop is testdata/deep.c pinned to one CPU: two processes that wake each other below a number of calls, with several stack
+// pointers in turn.
 type deepLoop struct {
 	program        string
 	levels, places int
@@ -82,7 +82,7 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 		Command: fmt.Sprintf(deepCommand, pointers.levels, pointers.places, " -fno-omit-frame-pointer", command)})
 	b.add(Row{Name: "slowdown of a program without frame pointers that " + where, Unit: "×", Runs: without,
 		Command: fmt.Sprintf(deepCommand, none.levels, none.places, "", command)})
-	b.add(Row{Name: "slowdown without frame pointers, divided by that with them: it " + where, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above, in turns"})
+	b.add(Row{Name: "slowdown without frame pointers, divided by that with them, of a program that " + where, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above, in turns"})
 	return nil
 }
 

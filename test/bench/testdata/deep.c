@@ -1,5 +1,5 @@
 // Two processes wake each other through pipes, each LEVELS calls below main: deep LEVELS LOOPS PLACES. Prints the seconds.
-// They block with PLACES stack pointers in turns: a recorder that remembers stacks remembers those of few places.
+// They block at PLACES stack pointers in turn, because a recorder may remember the stacks of a few.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
