@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,13 +21,19 @@ func main() {
 	only := flag.String("only", "", "targets with this text in their name")
 	verbose := flag.Bool("v", false, "print where stacks end that are not whole, and wrong ones")
 	flag.Parse()
+	// A target that is left running takes a CPU for good.
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
 	var results []result
 	failed := false
 	for _, t := range targets() {
 		if !strings.Contains(t.name, *only) {
 			continue
 		}
-		r, err := measure(t, *bin)
+		r, err := measure(ctx, t, *bin)
+		if ctx.Err() != nil {
+			os.Exit(1)
+		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "stacktable: %s: %v\n", t.name, err)
 			failed = true
@@ -52,7 +61,7 @@ type result struct {
 }
 
 // measure starts a target and records it with each tool in turn.
-func measure(t target, bin string) (result, error) {
+func measure(ctx context.Context, t target, bin string) (result, error) {
 	r := result{target: t}
 	for _, name := range t.needs {
 		if _, err := exec.LookPath(name); err != nil {
@@ -80,7 +89,7 @@ func measure(t target, bin string) (result, error) {
 	}
 	for _, record := range recordings {
 		c, err := record()
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return r, err
 		}
 		r.counts = append(r.counts, c)
