@@ -89,16 +89,18 @@ func BenchmarkLines(b *testing.B) {
 		b.Skip("SYMBOL_BENCH names no file with DWARF")
 	}
 	f := openFile(b, name)
+	const addresses = 1_000_000
+	random := rand.New(rand.NewPCG(7, 8))
 	var at []Address
 	for _, p := range f.elf.Progs {
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
-			for offset := p.Off; offset < p.Off+p.Filesz; offset++ {
-				at = append(at, Address{Offset: offset})
-			}
+		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
+			continue
+		}
+		for i, step := uint64(0), max(1, p.Filesz/addresses); i < p.Filesz/step && len(at) < addresses; i++ {
+			at = append(at, Address{Offset: p.Off + i*step + random.Uint64N(step)})
 		}
 	}
-	rand.New(rand.NewPCG(7, 8)).Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-	at = at[:min(len(at), 1_000_000)]
+	random.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
 	m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_FILE), Path: []byte(name), BuildId: f.BuildID()}
 	identify(b, m)
 	found := 0
