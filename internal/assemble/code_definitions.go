@@ -37,7 +37,7 @@ func (c *code) define(key stackKey, s *stack) {
 
 // settleEnd makes a stack whole that ended where a table was not loaded, if threads start in its outermost function.
 func (c *code) settleEnd(p *part) {
-	if p.end == format.StackEnd_STACK_END_NO_TABLE && stacks.StartsThread([]byte(c.frames[p.frames[0]].function)) {
+	if stacks.IsWholeByName(p.end, []byte(c.frames[p.frames[0]].function)) {
 		p.end, p.cut = format.StackEnd_STACK_END_ROOT, false
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// A stack whose frame pointer is 0 before the table of its file is made is whole if threads start in its outermost function.
+// A stack that ended where a table was not loaded is whole if threads start in its outermost function.
 func TestStackThatEndsBeforeItsTable(t *testing.T) {
 	for function, want := range map[string]format.StackEnd{
 		"_start":              format.StackEnd_STACK_END_ROOT,

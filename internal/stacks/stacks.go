@@ -35,9 +35,14 @@ func End(s *format.Stack) format.StackEnd {
 	return format.StackEnd(s.UserEnd)
 }
 
-// Settled returns the stack, or a whole one if it ended where a table was not loaded and threads start in its outermost function.
+// IsWholeByName reports whether a stack that ended where a table was not loaded is whole: threads start in its outermost function.
+func IsWholeByName(end format.StackEnd, outermost []byte) bool {
+	return end == format.StackEnd_STACK_END_NO_TABLE && startsThread(outermost)
+}
+
+// Settled returns the stack, or a whole one if it is that by name.
 func Settled(s *format.Stack, outermost []byte) *format.Stack {
-	if End(s) != format.StackEnd_STACK_END_NO_TABLE || !StartsThread(outermost) {
+	if !IsWholeByName(End(s), outermost) {
 		return s
 	}
 	whole := proto.CloneOf(s)
@@ -79,12 +84,12 @@ func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	}
 	const shallow = 2
 	callers := depth - ends
-	return ends, callers > 0 && callers <= shallow && !StartsThread(frame(ends).Function)
+	return ends, callers > 0 && callers <= shallow && !startsThread(frame(ends).Function)
 }
 
-// StartsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
+// startsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
 // that Go appends (.abi0) do not count.
-func StartsThread(function []byte) bool {
+func startsThread(function []byte) bool {
 	name, _, _ := bytes.Cut(function, []byte("@"))
 	name = bytes.TrimSuffix(name, []byte(".abi0"))
 	if slices.Contains(startFunctions(), string(name)) || startsRust(name) {

@@ -74,7 +74,7 @@ func TestStartsThread(t *testing.T) {
 		"app::thread_start":         false,
 		"std::thread::spawn::<i32>": false,
 	} {
-		if got := StartsThread([]byte(name)); got != want {
+		if got := startsThread([]byte(name)); got != want {
 			t.Errorf("%q: got %v, want %v", name, got, want)
 		}
 	}
