@@ -25,7 +25,7 @@ func (f *File) openAlt() error {
 		if err != nil {
 			continue
 		}
-		if bytes.Equal(d.image.BuildID, id) {
+		if bytes.Equal(identity(d.image), id) {
 			if err = d.scan(); err == nil {
 				f.main.alt = d
 				f.work = f.budget
@@ -37,18 +37,49 @@ func (f *File) openAlt() error {
 	return errNoAlt
 }
 
-// altLink returns the name and the build-id in .gnu_debugaltlink.
+// altLink returns the name and the identity of the supplementary file: those in .gnu_debugaltlink, or in .debug_sup (DWARF 5,
+// section 7.3.6).
 func (f *File) altLink() (name string, id []byte, ok bool) {
-	s := f.main.image.ELF.Section(".gnu_debugaltlink")
-	if s == nil || s.FileSize > maxLinkBytes {
+	if b := smallSection(f.main.image, ".gnu_debugaltlink"); b != nil {
+		path, id, ok := bytes.Cut(b, []byte{0})
+		return string(path), id, ok && len(path) > 0 && len(id) > 1
+	}
+	name, id, supplementary := debugSup(f.main.image)
+	return name, id, !supplementary && name != "" && len(id) > 1
+}
+
+// identity is what files refer to a supplementary file by.
+func identity(image *Image) []byte {
+	if _, id, supplementary := debugSup(image); supplementary {
+		return id
+	}
+	return image.BuildID
+}
+
+// debugSup reads .debug_sup. A supplementary file has no name there.
+func debugSup(image *Image) (name string, id []byte, supplementary bool) {
+	c := cursor{b: smallSection(image, ".debug_sup"), order: image.ELF.ByteOrder}
+	c.skip(2) // version
+	supplementary = c.u8() == 1
+	name = string(c.text())
+	id = c.take(c.uleb())
+	if c.bad {
 		return "", nil, false
+	}
+	return name, id, supplementary
+}
+
+// smallSection returns the contents of a section that has a path and an identity; nil: there is none.
+func smallSection(image *Image, name string) []byte {
+	s := image.ELF.Section(name)
+	if s == nil || s.FileSize > maxLinkBytes {
+		return nil
 	}
 	b := make([]byte, s.FileSize)
-	if n, _ := f.main.image.R.ReadAt(b, int64(s.Offset)); n < len(b) {
-		return "", nil, false
+	if n, _ := image.R.ReadAt(b, int64(s.Offset)); n < len(b) {
+		return nil
 	}
-	path, id, ok := bytes.Cut(b, []byte{0})
-	return string(path), id, ok && len(path) > 0 && len(id) > 1
+	return b
 }
 
 func (f *File) altPaths(name string, id []byte) (paths []string) {

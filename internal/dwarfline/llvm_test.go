@@ -346,16 +346,16 @@ func TestLinesInPackages(t *testing.T) {
 
 // TestLinesAfterDwz: dwz moves what is common to units, or to files, to where all can refer to it.
 func TestLinesAfterDwz(t *testing.T) {
-	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
-		t.Run(version, func(t *testing.T) {
+	for _, c := range []struct{ version, link string }{{"-gdwarf-4", "--relative"}, {"-gdwarf-5", "--relative"}, {"-gdwarf-5", "--dwarf-5"}} {
+		t.Run(c.version+c.link, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			program := build(t, "g++", version)
+			program := build(t, "g++", c.version)
 			run(t, dir, "cp", program, "other")
 			run(t, dir, "dwz", "-o", "alone", program)
 			compare(t, filepath.Join(dir, "alone"), program, 20000)
 			run(t, dir, "cp", program, "first")
-			run(t, dir, "dwz", "-m", "common", "first", "other")
+			run(t, dir, "dwz", c.link, "-m", "common", "first", "other")
 			first := filepath.Join(dir, "first")
 			compare(t, first, program, 20000)
 			run(t, dir, "rm", "common")
