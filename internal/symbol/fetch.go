@@ -39,3 +39,22 @@ func (r *Resolver) fetchDebug(l *loaded) bool {
 	l.table = table
 	return true
 }
+
+// fetchDWARF opens the debug file of a build-id from another machine, and returns what closes it; nil: there is none that is usable.
+func (r *Resolver) fetchDWARF(buildID []byte, usable func(*File) bool) (debug *File, done func()) {
+	if r.options.Fetch == nil || len(buildID) == 0 {
+		return nil, nil
+	}
+	in, size, done, err := r.options.Fetch(buildID, true)
+	if err != nil {
+		return nil, nil
+	}
+	if done == nil {
+		done = func() {}
+	}
+	if f, err := Open(in, size); err == nil && usable(f) {
+		return f, done
+	}
+	done()
+	return nil, nil
+}

@@ -96,14 +96,12 @@ func sorted(at []Address, addressOf func(Address) (uint64, bool)) (places []int3
 	return places, addresses
 }
 
-// openLines opens the lines of a file: its own, else those of its debug file. nil: there are none.
+// openLines opens the lines of a file: its own, else those of its debug file, which is fetched if there is none, unless the file has
+// lines of a Go program. nil: there are none.
 func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), error) {
 	from, path, done := l.file, l.from, func() {}
 	if !dwarfline.Has(from.elf) {
 		from, path, done = r.findDWARF(l)
-	}
-	if debug := l.file.debug; from == nil && debug != nil && dwarfline.Has(debug.elf) { // one that was fetched
-		from, done = debug, func() {}
 	}
 	if from == nil {
 		return nil, nil, nil
@@ -146,16 +144,22 @@ func openImage(path string) (*dwarfline.Image, func(), error) {
 
 // findDWARF opens the debug file of a file, and returns its path and what closes it; nil: there is none that has lines.
 func (r *Resolver) findDWARF(l *loaded) (debug *File, path string, done func()) {
+	usable := func(debug *File) bool { return dwarfline.Has(debug.elf) && l.file.checkDebug(debug) == nil }
 	for _, name := range l.file.debugFiles(l.from, l.beside, r.debugDirs()) {
 		in, size, err := openRegular(name)
 		if err != nil {
 			continue
 		}
-		debug, err := Open(in, size)
-		if err == nil && dwarfline.Has(debug.elf) && l.file.checkDebug(debug) == nil {
+		if debug, err := Open(in, size); err == nil && usable(debug) {
 			return debug, name, func() { in.Close() }
 		}
 		in.Close()
 	}
-	return nil, "", nil
+	if debug := l.file.debug; debug != nil && dwarfline.Has(debug.elf) { // fetched for its symbols
+		return debug, "", func() {}
+	}
+	if l.file.goLines() == nil {
+		debug, done = r.fetchDWARF(l.file.buildID, usable)
+	}
+	return debug, "", done
 }

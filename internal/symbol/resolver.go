@@ -25,7 +25,7 @@ type Options struct {
 	// it lacks the file offsets of the code.
 	DebugDirs []string
 	// Fetch returns the file of a build-id, or with debug its separate debug file, from another machine. The file itself is fetched
-	// if it is nowhere else, the debug file if nothing else has all symbols.
+	// if it is nowhere else, the debug file if nothing else has all symbols, or the lines.
 	Fetch func(buildID []byte, debug bool) (file io.ReaderAt, size int64, close func(), err error)
 	// FetchKernel allows Fetch for the kernel's debug file, of up to a gigabyte, which is used for lines alone.
 	FetchKernel bool

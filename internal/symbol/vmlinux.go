@@ -57,21 +57,10 @@ func (r *Resolver) findVmlinux(buildID []byte) (vmlinux *File, path string, done
 		}
 		in.Close()
 	}
-	if r.options.Fetch == nil || !r.options.FetchKernel {
-		return nil, "", nil
+	if r.options.FetchKernel {
+		vmlinux, done = r.fetchDWARF(buildID, usable)
 	}
-	in, size, done, err := r.options.Fetch(buildID, true)
-	if err != nil {
-		return nil, "", nil
-	}
-	if done == nil {
-		done = func() {}
-	}
-	if f, err := Open(in, size); err == nil && usable(f) {
-		return f, "", done
-	}
-	done()
-	return nil, "", nil
+	return vmlinux, "", done
 }
 
 // vmlinuxPaths returns where the kernel's ELF file may be: as distributions install it with its debug information, as a copy in a

@@ -149,6 +149,36 @@ func TestOnlyTheDebugFileIsFetchedForAStrippedProgram(t *testing.T) {
 	}
 }
 
+// TestLinesAreFetched: a program that has its symbols may have its lines on a server alone.
+func TestLinesAreFetched(t *testing.T) {
+	id := strings.Repeat("ab", 20)
+	program, folder := filepath.Join(t.TempDir(), "lines"), t.TempDir()
+	cmd := exec.Command("gcc", "-O1", "-g", "-x", "c", "-", "-o", program, "-Wl,--build-id=0x"+id)
+	cmd.Stdin = strings.NewReader("int outer(int i) { return i + 1; }\nint main(int c, char **v) { return outer(c); }\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, args := range [][]string{{"--only-keep-debug", program, filepath.Join(folder, "lines.debug")}, {"--strip-debug", program}} {
+		if out, err := exec.Command("objcopy", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	in := captureAt(t, program, "outer", false)
+	t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
+	url, _ := serverOf(t, folder)
+	await(t, url+"/buildid/"+id+"/debuginfo")
+	for servers, want := range map[string]string{"": "outer@:0", url: "outer@<stdin>:1"} {
+		t.Setenv("DEBUGINFOD_URLS", servers)
+		out := filepath.Join(t.TempDir(), "out")
+		if stderr, status := run(t, "-o", out, in); status != cli.ExitOK || stderr != "" {
+			t.Errorf("servers %q: status %d: %s", servers, status, stderr)
+		}
+		if got := linesOf(t, out); got != want {
+			t.Errorf("servers %q: got %s, want %s", servers, got, want)
+		}
+	}
+}
+
 func TestUnreachableServerCostsOneWarning(t *testing.T) {
 	here := compile(t, "here", strings.Repeat("ab", 20))
 	in := here.capture(t, "")
