@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"debug/elf"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -79,41 +78,6 @@ func BenchmarkNames(b *testing.B) {
 			b.ReportMetric(float64(b.N*len(at))/b.Elapsed().Seconds(), "names/s")
 		})
 	}
-}
-
-// BenchmarkLines finds the lines of a million different addresses of $SYMBOL_BENCH, a file with DWARF. Run it with -benchtime 1x, and
-// below GNU time for the peak memory.
-func BenchmarkLines(b *testing.B) {
-	name := os.Getenv("SYMBOL_BENCH")
-	if name == "" {
-		b.Skip("SYMBOL_BENCH names no file with DWARF")
-	}
-	f := openFile(b, name)
-	const addresses = 1_000_000
-	random := rand.New(rand.NewPCG(7, 8))
-	var at []Address
-	for _, p := range f.elf.Progs {
-		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
-			continue
-		}
-		for i, step := uint64(0), max(1, p.Filesz/addresses); i < p.Filesz/step && len(at) < addresses; i++ {
-			at = append(at, Address{Offset: p.Off + i*step + random.Uint64N(step)})
-		}
-	}
-	random.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-	m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_FILE), Path: []byte(name), BuildId: f.BuildID()}
-	identify(b, m)
-	found := 0
-	for b.Loop() {
-		r := NewResolver(Options{})
-		found = 0
-		if err := r.Lines(m, at, func(int, *Line) { found++ }); err != nil {
-			b.Fatal(err)
-		}
-		r.Close()
-	}
-	b.ReportMetric(float64(len(at)), "addresses")
-	b.ReportMetric(float64(found), "lines")
 }
 
 func BenchmarkKallsyms(b *testing.B) {

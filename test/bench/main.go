@@ -16,10 +16,10 @@ func main() {
 	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
 	page := flag.Bool("page", false, "only write the report again from its runs")
 	against := flag.String("against", "", "folder of an older version's tools, named after its commit: converters run in turns with them")
-	symbols := flag.String("symbols-of", "", "read the symbols of this ELF file, print how many they are and the seconds that took, and end")
+	what := flag.String("read", "", "only read symbols, lines or table of the ELF `FILE` that is the argument, and print counts and seconds")
 	flag.Parse()
-	if *symbols != "" {
-		if err := symbolsOf(*symbols); err != nil {
+	if *what != "" {
+		if err := readELF(*what, flag.Arg(0)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -49,7 +49,7 @@ func allParts() []part {
 	return []part{
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers}, {"creation", (*bench).creation},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
-		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"unwind", (*bench).unwind}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
+		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"unwind", (*bench).unwind}, {"tables", (*bench).tables}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols}, {"lines", (*bench).lines},
 		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"typed", (*bench).typed},
 		{"wallclock", (*bench).wallclock}, {"tests", (*bench).tests},
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"wprof/format"
 	"wprof/internal/proc"
 )
 
@@ -91,21 +92,27 @@ func (b *bench) programRuns(runs map[string][]float64, flags ...string) error {
 }
 
 func (b *bench) programRunsOf(runs map[string][]float64, work workload, flags ...string) error {
-	file := filepath.Join(b.tmp, "programs.wprof")
-	args := append([]string{"-v", "--stats", "-d60s", "-o", file}, flags...)
-	if _, _, err := traced(nil, work, b.tool("wprof-record"), args...); err != nil {
-		return err
-	}
-	c, err := readCapture(file)
+	cost, err := b.costsOf(work, flags...)
 	if err != nil {
 		return err
 	}
-	for _, p := range c.cost.GetPrograms() {
+	for _, p := range cost.GetPrograms() {
 		if p.Runs > 10_000 {
 			runs[p.Name] = append(runs[p.Name], float64(p.Ns)/float64(p.Runs))
 		}
 	}
 	return nil
+}
+
+// costsOf records beside a workload, and returns what that has cost the recorder and the kernel.
+func (b *bench) costsOf(work workload, flags ...string) (*format.RecorderCost, error) {
+	file := filepath.Join(b.tmp, "programs.wprof")
+	args := append([]string{"-v", "--stats", "-d60s", "-o", file}, flags...)
+	if _, _, err := traced(nil, work, b.tool("wprof-record"), args...); err != nil {
+		return nil, err
+	}
+	c, err := readCapture(file)
+	return c.cost, err
 }
 
 // recorderCost measures the recorder's own CPU time for a million events, its memory and the bytes that it stores.

@@ -94,8 +94,12 @@ func (b *bench) mixedFor(length time.Duration, flags ...string) (string, error) 
 
 // compile compiles a program with frame pointers, or with other flags at the end.
 func compile(program, source string, flags ...string) error {
+	return compileWith("gcc", program, source, flags...)
+}
+
+func compileWith(compiler, program, source string, flags ...string) error {
 	args := append([]string{"-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, source}, flags...)
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w: %s", source, err, out)
 	}
 	return nil

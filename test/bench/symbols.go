@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-
-	"wprof/internal/symbol"
 )
 
 // symbols measures how fast the symbols of the largest binary at hand are read, each time in a process of its own.
@@ -18,20 +15,12 @@ func (b *bench) symbols() error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	var speed, memory []float64
 	count := 0
-	for i := 0; i < b.few(); i++ {
-		u, err := runWatched(self, "-symbols-of", largest)
+	for range b.few() {
+		seconds, u, err := inProcess("symbols", largest, &count)
 		if err != nil {
 			return err
-		}
-		var seconds float64
-		if _, err := fmt.Sscan(u.out, &count, &seconds); err != nil {
-			return fmt.Errorf("read what bench -symbols-of says, %q: %w", u.out, err)
 		}
 		speed = append(speed, float64(count)/seconds/1e6)
 		memory = append(memory, float64(u.peakRSS)/(1<<20))
@@ -41,41 +30,9 @@ func (b *bench) symbols() error {
 		return err
 	}
 	note := fmt.Sprintf("%s: %d functions in %d MiB", filepath.Base(largest), count, st.Size()>>20)
-	b.add(Row{Name: "symbols of the largest binary at hand", Unit: "M symbols/s", Runs: speed, Command: "build/bench -symbols-of FILE", Note: note})
-	b.add(Row{Name: "symbols of the largest binary at hand: peak memory of the process", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "build/bench -symbols-of FILE", Note: note})
+	b.add(Row{Name: "symbols of the largest binary at hand", Unit: "M symbols/s", Runs: speed, Command: "build/bench -read symbols FILE", Note: note})
+	b.add(Row{Name: "symbols of the largest binary at hand: peak memory of the process", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "build/bench -read symbols FILE", Note: note})
 	return nil
-}
-
-// symbolsOf reads the symbols of a file and returns how many there are and how many seconds that took.
-func symbolsOf(path string) error {
-	began := time.Now()
-	n, err := functions(path)
-	if err != nil {
-		return err
-	}
-	fmt.Println(n, time.Since(began).Seconds())
-	return nil
-}
-
-func functions(path string) (int, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	file, err := symbol.Open(f, st.Size())
-	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", path, err)
-	}
-	table, err := file.Table()
-	if err != nil {
-		return 0, fmt.Errorf("read the symbols of %s: %w", path, err)
-	}
-	return table.Len(), nil
 }
 
 // largestBinary is the file with most functions among the programs and libraries of this machine.
@@ -93,8 +50,8 @@ func largestBinary() (string, error) {
 			if info, err := entry.Info(); err != nil || info.Size() < 8<<20 || info.Size() < int64(most) || !isELF(path) {
 				return nil
 			}
-			if n, err := functions(path); err == nil && n > most {
-				best, most = path, n
+			if n, err := readSymbols(path); err == nil && n[0] > most {
+				best, most = path, n[0]
 			}
 			return nil
 		})

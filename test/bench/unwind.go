@@ -51,7 +51,43 @@ func (b *bench) unwind() error {
 			}
 		}
 	}
-	return b.frames(none)
+	if err := b.frames(none); err != nil {
+		return err
+	}
+	if err := b.coldFrames(); err != nil {
+		return err
+	}
+	for _, flags := range [][]string{nil, {"-Soffcpu", "--offcpu-min", "0"}} {
+		if err := b.againstPointers(flags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// againstPointers compares recordings that unwind by tables with those that unwind by frame pointers, in turns.
+func (b *bench) againstPointers(flags []string) error {
+	work := pipeLoop{cpu: 1, loops: pipeLoops}
+	args := append([]string{"-v", "-d60s", "-o", filepath.Join(b.tmp, "pipe.wprof")}, flags...)
+	var ratio []float64
+	for range b.pairs {
+		tables, _, err := traced(nil, work, b.tool("wprof-record"), append(args, "--unwind=auto")...)
+		if err != nil {
+			return err
+		}
+		pointers, _, err := traced(nil, work, b.tool("wprof-record"), append(args, "--unwind=fp")...)
+		if err != nil {
+			return err
+		}
+		ratio = append(ratio, tables/pointers)
+	}
+	name, command := "default recording", ""
+	if flags != nil {
+		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
+	}
+	b.add(Row{Name: "pinned pipe benchmark, " + name + ": time with --unwind=auto, divided by that with --unwind=fp", Unit: "×", Runs: ratio,
+		Command: "taskset -c 1 perf bench sched pipe -l 150000 beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
+	return nil
 }
 
 // unwindSlowdown measures both programs in turns.
