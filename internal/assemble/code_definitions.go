@@ -35,7 +35,7 @@ func (c *code) define(key stackKey, s *stack) {
 	c.out.defined()
 }
 
-// settleEnd makes a stack whole that ended where a table was not loaded, if threads start in its outermost function.
+// settleEnd makes a stack whole that is so by name.
 func (c *code) settleEnd(p *part) {
 	if stacks.IsWholeByName(p.end, []byte(c.frames[p.frames[0]].function)) {
 		p.end, p.cut = format.StackEnd_STACK_END_ROOT, false

@@ -35,9 +35,11 @@ func End(s *format.Stack) format.StackEnd {
 	return format.StackEnd(s.UserEnd)
 }
 
-// IsWholeByName reports whether a stack that ended where a table was not loaded is whole: threads start in its outermost function.
+// IsWholeByName reports whether a stack is whole although the walk found no root: it ended where a table was not loaded, or where
+// nothing leads on, such as at the first instruction of a program, and threads start in its outermost function.
 func IsWholeByName(end format.StackEnd, outermost []byte) bool {
-	return end == format.StackEnd_STACK_END_NO_TABLE && startsThread(outermost)
+	isOpen := end == format.StackEnd_STACK_END_NO_TABLE || end == format.StackEnd_STACK_END_NO_FRAME
+	return isOpen && startsThread(outermost)
 }
 
 // Settled returns the stack, or a whole one if it is that by name.
