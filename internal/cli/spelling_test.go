@@ -156,7 +156,7 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s is %v, %v; want %d ns", s, d, err, want)
 		}
 	}
-	for s, want := range map[string]int64{"8mb": 8 << 20, "64KB": 64 << 10, "12": 12, "1g": 1 << 30, "0.5mb": 512 << 10} {
+	for s, want := range map[string]int64{"8mb": 8 << 20, "64KB": 64 << 10, "256MiB": 256 << 20, "2kib": 2048, "3GiB": 3 << 30, "12": 12, "1g": 1 << 30, "0.5mb": 512 << 10} {
 		if n, err := ParseSize(s); err != nil || n != want {
 			t.Errorf("%s is %d, %v; want %d", s, n, err, want)
 		}

@@ -52,11 +52,13 @@ func firstUnit(s string) (number, unit, rest string) {
 	return s[:i], s[i : i+j], s[i+j:]
 }
 
-// ParseSize reads 64kb, 8mb or 1gb, in powers of 1024 and in either case, and returns bytes; a number without a unit is
+// ParseSize reads 64kb, 8m or 1GiB, in powers of 1024 and in either case, and returns bytes; a number without a unit is
 // bytes already. A part of a byte is rounded.
 func ParseSize(s string) (int64, error) {
 	number, unit := splitUnit(strings.ToLower(s))
-	scale, ok := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}[unit]
+	scale, ok := map[string]float64{
+		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30,
+	}[unit]
 	if !ok {
 		return 0, fmt.Errorf("%q is not a size: the unit is one of b, kb, mb, gb", s)
 	}
