@@ -123,6 +123,7 @@ static __always_inline void note_missed(struct unwind_walk *w, const struct unwi
 	new.pid = w->pid;
 	new.count = 1;
 	bpf_map_update_elem(&unwind_missed, file, &new, BPF_ANY);
+	wake_user_space(&unwind_wakeups);
 }
 
 static __always_inline void use_table(struct unwind_walk *w, struct unwind_mapping *m, const struct unwind_file *file)

@@ -54,11 +54,21 @@ struct {
 	__uint(value_size, 4096 + CHUNK_SLACK);
 } chunks SEC(".maps");
 
-/* Wakes the reader; no records are written to it. */
-struct {
+/* Ring buffers without records, which wake user space: wakeups the reader of the rings, unwind_wakeups what makes unwind tables. */
+struct wakeups_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} wakeups SEC(".maps");
+};
+
+struct wakeups_map wakeups SEC(".maps"), unwind_wakeups SEC(".maps");
+
+static __always_inline void wake_user_space(struct wakeups_map *by)
+{
+	void *none = bpf_ringbuf_reserve(by, sizeof(__u64), 0);
+
+	if (none)
+		bpf_ringbuf_discard(none, BPF_RB_FORCE_WAKEUP);
+}
 
 #define CPUS_MAX 8192
 
@@ -325,16 +335,13 @@ const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken
 static __always_inline void wake_reader(void)
 {
 	struct ring *ring;
-	void *none;
 
 	if (!wake_bytes)
 		return;
 	ring = ring_of(bpf_get_smp_processor_id());
 	if (!ring || *(volatile __u64 *)&ring->head - *(volatile __u64 *)&ring->tail < wake_bytes)
 		return;
-	none = bpf_ringbuf_reserve(&wakeups, sizeof(__u64), 0);
-	if (none)
-		bpf_ringbuf_discard(none, BPF_RB_FORCE_WAKEUP);
+	wake_user_space(&wakeups);
 }
 
 #endif

@@ -109,10 +109,12 @@ func (t *Tracer) load(read *Preloaded) error {
 		return err
 	}
 	maps := t.collection.Maps
-	if t.options.Unwind.Tables {
-		t.unwind = t.newUnwindTables(spec)
-	}
 	var err error
+	if t.options.Unwind.Tables {
+		if t.unwind, err = t.newUnwindTables(spec); err != nil {
+			return err
+		}
+	}
 	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes); err != nil {
 		return err
 	}
@@ -143,7 +145,11 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	}
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
-	spec.Maps["wakeups"].MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
+	for _, name := range []string{"wakeups", "unwind_wakeups"} {
+		if m := spec.Maps[name]; m != nil {
+			m.MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
+		}
+	}
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
 	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
 	spec.Maps["losses"].MaxEntries = uint32(cpus)

@@ -62,14 +62,22 @@ type UnwindTables struct {
 	maxChunks            int
 	generation, version  *ebpf.Variable // version: changes with each table
 	changes              uint32
+	wakeups              *Wakeups
 }
 
-func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) *UnwindTables {
+func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, error) {
 	maps, variables := t.collection.Maps, t.collection.Variables
+	wakeups, err := mapWakeups(maps["unwind_wakeups"])
+	if err != nil {
+		return nil, err
+	}
 	return &UnwindTables{files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
 		ranges: map[UnwindFile]wordRange{}, maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes),
-		generation: variables["generation"], version: variables["unwind_version"]}
+		generation: variables["generation"], version: variables["unwind_version"], wakeups: wakeups}, nil
 }
+
+// MissedFD is ready for poll(2) once the programs have missed the table of another file, until [UnwindTables.Missed].
+func (u *UnwindTables) MissedFD() int { return u.wakeups.FD() }
 
 // Bytes returns how much kernel memory the tables take.
 func (u *UnwindTables) Bytes() int {
@@ -86,6 +94,7 @@ func (u *UnwindTables) Missed() (map[UnwindFile]MissedMapping, error) {
 	if u.closed {
 		return all, nil
 	}
+	u.wakeups.Take()
 	var file UnwindFile
 	var mapping MissedMapping
 	for entries := u.missed.Iterate(); entries.Next(&file, &mapping); {
@@ -266,7 +275,7 @@ func (u *UnwindTables) close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
-	var errs []error
+	errs := []error{u.wakeups.close()}
 	for _, c := range u.chunks {
 		errs = append(errs, unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&c[0])), len(c)*4)))
 	}

@@ -3,10 +3,14 @@
 package bpf
 
 import (
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/format"
 	"wprof/internal/ringdata"
@@ -27,6 +31,40 @@ func TestFramePointerIsNoRootBeforeTheTable(t *testing.T) {
 	addTable(t, tracer, program)
 	if ends := stackEndsOf(t, tracer, program); ends[format.StackEnd_STACK_END_ROOT] == 0 {
 		t.Errorf("with its table: stacks by end: %v", ends)
+	}
+}
+
+// Whoever makes tables is woken once the programs miss that of another file, and not before.
+func TestMissedTableWakes(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "zero")
+	if out, err := exec.Command("gcc", "-O2", "-o", program, "testdata/zero.c").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	var st unix.Stat_t
+	must(t, unix.Stat(program, &st))
+	tracer := mustLoad(t, Options{OffCPU: OffCPU{Stacks: Stacks{User: true}}, Unwind: Unwinding{Tables: true}})
+	addTable(t, tracer, "/lib/x86_64-linux-gnu/libc.so.6")
+	tables := tracer.UnwindTables()
+	isReady := func(wait time.Duration) bool {
+		t.Helper()
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(tables.MissedFD()), Events: unix.POLLIN}}, int(wait.Milliseconds()))
+		must(t, err)
+		return n == 1
+	}
+	if isReady(0) {
+		t.Error("it is ready before the window opens")
+	}
+	recording(t, tracer, func() { must(t, exec.Command(program).Run()) })
+	if !isReady(10 * time.Second) {
+		t.Fatal("it is not ready after a program without a table has blocked")
+	}
+	missed, err := tables.Missed()
+	must(t, err)
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(missed)), func(f UnwindFile) bool { return f.Inode == st.Ino }) {
+		t.Errorf("the program's file is not among the %d missed ones", len(missed))
+	}
+	if isReady(0) {
+		t.Error("it is still ready after the missed files were read")
 	}
 }
 

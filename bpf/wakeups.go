@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wakeups is a kernel ring buffer without records, by which the sampling timer wakes the reader of the rings: see
-// wake_reader in ring.h. One goroutine may use it at a time.
+// Wakeups is a kernel ring buffer without records, by which kernel programs wake user space: the sampling timer the reader of the
+// rings, see wake_reader in ring.h. One goroutine may use it at a time.
 type Wakeups struct {
 	fd       int
 	consumer []byte
@@ -33,7 +33,8 @@ func mapWakeups(m *ebpf.Map) (*Wakeups, error) {
 	return &Wakeups{fd: m.FD(), consumer: consumer, producer: producer}, nil
 }
 
-// FD is ready for poll(2) once the timer has found a ring a quarter full, see [Options.WakesReader], until [Wakeups.Take].
+// FD is ready for poll(2) once a program has woken the reader, until [Wakeups.Take]: the timer, when it has found a ring a quarter full,
+// see [Options.WakesReader].
 func (w *Wakeups) FD() int { return w.fd }
 
 // Take makes FD not ready. While a ring stays that full, the timer makes it ready again.

@@ -24,6 +24,7 @@ const (
 	wprofMapPendingReturns    = "pending_returns"
 	wprofMapRings             = "rings"
 	wprofMapScratch           = "scratch"
+	wprofMapUnwindWakeups     = "unwind_wakeups"
 	wprofMapWakeups           = "wakeups"
 	wprofMapWrittenStacks     = "written_stacks"
 	wprofProgBlocked          = "blocked"
@@ -147,6 +148,7 @@ type wprofMapSpecs struct {
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
 }
@@ -218,6 +220,7 @@ type wprofMaps struct {
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
 }
@@ -232,6 +235,7 @@ func (m *wprofMaps) Close() error {
 		m.PendingReturns,
 		m.Rings,
 		m.Scratch,
+		m.UnwindWakeups,
 		m.Wakeups,
 		m.WrittenStacks,
 	)

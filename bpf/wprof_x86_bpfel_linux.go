@@ -28,6 +28,7 @@ const (
 	wprofMapUnwindChunks         = "unwind_chunks"
 	wprofMapUnwindFiles          = "unwind_files"
 	wprofMapUnwindMissed         = "unwind_missed"
+	wprofMapUnwindWakeups        = "unwind_wakeups"
 	wprofMapUserMemos            = "user_memos"
 	wprofMapWakeups              = "wakeups"
 	wprofMapWrittenStacks        = "written_stacks"
@@ -161,6 +162,7 @@ type wprofMapSpecs struct {
 	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.MapSpec `ebpf:"unwind_files"`
 	UnwindMissed   *ebpf.MapSpec `ebpf:"unwind_missed"`
+	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	UserMemos      *ebpf.MapSpec `ebpf:"user_memos"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
@@ -242,6 +244,7 @@ type wprofMaps struct {
 	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.Map `ebpf:"unwind_files"`
 	UnwindMissed   *ebpf.Map `ebpf:"unwind_missed"`
+	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	UserMemos      *ebpf.Map `ebpf:"user_memos"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
@@ -261,6 +264,7 @@ func (m *wprofMaps) Close() error {
 		m.UnwindChunks,
 		m.UnwindFiles,
 		m.UnwindMissed,
+		m.UnwindWakeups,
 		m.UserMemos,
 		m.Wakeups,
 		m.WrittenStacks,

@@ -29,6 +29,12 @@ func ppoll(fds *[2]unix.PollFd, d time.Duration) (n int, err error) {
 	return int(r), nil
 }
 
+// sleep returns after d, or earlier if a file is ready (-1: none) or a signal arrives. It is for goroutines that are locked to their
+// threads: see [wake].
+func sleep(d time.Duration, fd int) {
+	_, _ = ppoll(&[2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: -1}}, d)
+}
+
 // The stack may not move between the two calls.
 //
 //go:nosplit

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// The files whose tables the kernel programs miss are read at the shorter interval while there are any, at the longer one when there
-	// have been none for a while.
-	missedPollBusy = 5 * time.Millisecond
-	missedPollIdle = 100 * time.Millisecond
+	// missedPause is how long the kernel programs collect files whose tables they miss, while there are any. Then the first one ends
+	// the wait, which lasts for missedWait at most.
+	missedPause = 5 * time.Millisecond
+	missedWait  = time.Second
 	// The opening of the window is delayed for this long at most: for the tables of requested processes, of which a program of 100 MB
 	// takes 150 ms, or only for those that earlier recordings have kept, 1 ms each.
 	requestedLimit = 250 * time.Millisecond
@@ -150,7 +150,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 		close(u.isReady)
 	}()
 	u.await()
-	for every := missedPollBusy; !u.stopped.Load(); time.Sleep(every) {
+	for !u.stopped.Load() {
 		missed, err := u.missed()
 		if err != nil {
 			return
@@ -158,11 +158,16 @@ func (u *unwinder) run(command []string, pids []int32) {
 		for id, m := range missed {
 			u.add(mapFile(m), &id, m.Count)
 		}
-		every = min(2*every, missedPollIdle)
-		if len(missed) > 0 || u.blocked > 0 {
-			every = missedPollBusy
+		isMaking := u.queue.isBusy()
+		isPending := u.keepIndex()
+		switch {
+		case len(missed) > 0 || u.blocked > 0:
+			sleep(missedPause, -1)
+		case isMaking || isPending:
+			sleep(indexInterval, u.tables.MissedFD())
+		default:
+			sleep(missedWait, u.tables.MissedFD())
 		}
-		u.keepIndex()
 	}
 }
 
@@ -240,16 +245,18 @@ func (u *unwinder) forget(files ...bpf.UnwindFile) {
 	}
 }
 
-// keepIndex writes which files' tables are in the cache.
-func (u *unwinder) keepIndex() {
+// keepIndex writes which files' tables are in the cache, at most once in indexInterval. It reports whether there is more to write.
+func (u *unwinder) keepIndex() (isPending bool) {
 	u.mu.Lock()
-	stored, changed := slices.Clone(u.stored), u.changed && time.Since(u.indexed) >= indexInterval
-	u.changed = u.changed && !changed
+	stored, isDue := slices.Clone(u.stored), u.changed && time.Since(u.indexed) >= indexInterval
+	u.changed = u.changed && !isDue
+	isPending = u.changed
 	u.mu.Unlock()
-	if changed {
+	if isDue {
 		_ = u.cache.KeepFiles(u.bootID, stored) // without it the next recording makes them again
 		u.indexed = time.Now()
 	}
+	return isPending
 }
 
 // keepStored adds a file to the index.

@@ -126,6 +126,13 @@ func (q *unwindQueue) await() {
 	}
 }
 
+// isBusy reports whether files are not done.
+func (q *unwindQueue) isBusy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.files)+len(q.taken) > 0
+}
+
 // close drops the files that have not been taken.
 func (q *unwindQueue) close() {
 	q.mu.Lock()
