@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/format"
 	"wprof/internal/proc"
@@ -284,26 +287,41 @@ func (b *bench) losses() error {
 }
 
 // idle measures what the recorder costs while nothing happens, and what it costs however long that is: loading, reading
-// the kernel's symbols and those of the few programs that were seen.
+// what runs already, and names.
 func (b *bench) idle() error {
-	const short, long = 5 * time.Second, 25 * time.Second
+	const settling, window = 5 * time.Second, 20 * time.Second
 	var idle, fixed []float64
-	for i := 0; i < b.few(); i++ {
-		var cost [2]float64
-		for j, window := range []time.Duration{short, long} {
-			u, err := run(nil, nil, b.tool("wprof-record"), "-d", window.String(), "-o", filepath.Join(b.tmp, "idle.wprof"))
-			if err != nil {
-				return err
-			}
-			cost[j] = u.cpu.Seconds()
+	for range b.few() {
+		tracer, err := start(nil, b.tool("wprof-record"), "-v", "-d60s", "-o", filepath.Join(b.tmp, "idle.wprof"))
+		if err != nil {
+			return err
 		}
-		rate := (cost[1] - cost[0]) / (long - short).Seconds()
-		idle, fixed = append(idle, 100*rate), append(fixed, cost[0]-rate*short.Seconds())
+		tracer.waitOpen()
+		time.Sleep(settling)
+		before, err := cpuTime(tracer.cmd.Process.Pid)
+		time.Sleep(window)
+		after, afterErr := cpuTime(tracer.cmd.Process.Pid)
+		u, stopErr := tracer.stop()
+		if err := errors.Join(err, afterErr, stopErr); err != nil {
+			return err
+		}
+		rate := (after - before).Seconds() / window.Seconds()
+		idle, fixed = append(idle, 100*rate), append(fixed, u.cpu.Seconds()-rate*u.wall.Seconds())
 	}
-	const command = "wprof-record -d25s -o FILE less wprof-record -d5s -o FILE"
-	b.add(Row{Name: "recorder's CPU on an idle machine, after set-up", Unit: "%", Hold: "0.1", Limit: 0.1, Runs: idle, Command: command})
-	b.add(Row{Name: "recorder's CPU for set-up and names, however long it records", Unit: "s", Runs: fixed, Command: "wprof-record -d5s -o FILE less its idle share"})
+	const command = "wprof-record -d60s -o FILE, "
+	b.add(Row{Name: "recorder's CPU on an idle machine, after set-up", Unit: "%", Hold: "0.1", Limit: 0.1, Runs: idle, Command: command + "its CPU clock from 5 s after the start of the window to 25 s"})
+	b.add(Row{Name: "recorder's CPU for set-up and names, however long it records", Unit: "s", Runs: fixed, Command: command + "interrupted after 25 s, less its idle share"})
 	return nil
+}
+
+// cpuTime is what a process has cost so far, with its threads that have ended: its CPU clock, clock_getcpuclockid(3).
+func cpuTime(pid int) (time.Duration, error) {
+	const perProcessScheduled = 2 // CPUCLOCK_SCHED of the kernel's include/linux/posix-timers.h
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|perProcessScheduled), &t); err != nil {
+		return 0, fmt.Errorf("read the CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
 }
 
 // few is the number of runs for figures that are not ratios of noisy times.

@@ -13,7 +13,7 @@ type deepLoop struct {
 	levels, places int
 }
 
-const deepLoops = 100_000
+const deepLoops = 50_000
 
 func (d deepLoop) seconds() (float64, error) {
 	u, err := run(nil, nil, "taskset", "-c", "1", d.program, strconv.Itoa(d.levels), strconv.Itoa(deepLoops), strconv.Itoa(d.places))
@@ -27,7 +27,7 @@ func (d deepLoop) seconds() (float64, error) {
 	return seconds, nil
 }
 
-const deepCommand = "taskset -c 1 deep %d 100000 %d of test/bench/testdata/deep.c, gcc -O2%s, with and without wprof-record %s-d60s -o FILE"
+const deepCommand = "taskset -c 1 deep %d 50000 %d of test/bench/testdata/deep.c, gcc -O2%s, with and without wprof-record %s-d60s -o FILE"
 
 // A block below levelsOf20 has 20 frames: 14 of the recursion, turn, read, main and three of libc.
 const levelsOf20 = 13
@@ -67,7 +67,7 @@ func (b *bench) unwind() error {
 
 // againstPointers compares recordings that unwind by tables with those that unwind by frame pointers, in turns.
 func (b *bench) againstPointers(flags []string) error {
-	work := pipeLoop{cpu: 1, loops: pipeLoops}
+	work := median5{pipeLoop{cpu: 1, loops: pipeLoops / 3}}
 	args := append([]string{"-v", "-d60s", "-o", filepath.Join(b.tmp, "pipe.wprof")}, flags...)
 	var ratio []float64
 	for range b.pairs {
@@ -86,25 +86,34 @@ func (b *bench) againstPointers(flags []string) error {
 		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
 	}
 	b.add(Row{Name: "pinned pipe benchmark, " + name + ": time with --unwind=auto, divided by that with --unwind=fp", Unit: "×", Runs: ratio,
-		Command: "taskset -c 1 perf bench sched pipe -l 150000 beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
+		Command: "median of five times taskset -c 1 perf bench sched pipe -l 50000 beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
 	return nil
 }
 
-// unwindSlowdown measures both programs in turns.
+// unwindSlowdown measures both programs in turns. Their ratio is that of neighbouring runs, because the machine's speed changes from one
+// second to the next.
 func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
-	file := filepath.Join(b.tmp, "deep.wprof")
-	args := append([]string{"-v", "-d60s", "-o", file}, flags...)
+	args := append([]string{"-v", "-d60s", "-o", filepath.Join(b.tmp, "deep.wprof")}, flags...)
 	var withPointers, without, ratio []float64
 	for range b.pairs {
-		one, err := slowed(pointers, b.tool("wprof-record"), args...)
+		before, err := alternate(pointers, none)
 		if err != nil {
 			return err
 		}
-		other, err := slowed(none, b.tool("wprof-record"), args...)
+		tracer, err := start(nil, b.tool("wprof-record"), args...)
 		if err != nil {
 			return err
 		}
-		withPointers, without, ratio = append(withPointers, one), append(without, other), append(ratio, other/one)
+		tracer.waitOpen()
+		with, err := alternate(pointers, none)
+		if _, stopErr := tracer.stop(); err == nil {
+			err = stopErr
+		}
+		if err != nil {
+			return err
+		}
+		withPointers, without = append(withPointers, with.first/before.first), append(without, with.second/before.second)
+		ratio = append(ratio, with.ratio/before.ratio)
 	}
 	name, command := "default recording", ""
 	if flags != nil {
@@ -118,18 +127,27 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 		Command: fmt.Sprintf(deepCommand, pointers.levels, pointers.places, " -fno-omit-frame-pointer", command)})
 	b.add(Row{Name: "slowdown of a program without frame pointers that " + where, Unit: "×", Runs: without,
 		Command: fmt.Sprintf(deepCommand, none.levels, none.places, "", command)})
-	b.add(Row{Name: "slowdown without frame pointers, divided by that with them, of a program that " + where, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above, in turns"})
+	b.add(Row{Name: "slowdown without frame pointers, divided by that with them, of a program that " + where, Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratio, Command: "the two rows above: five runs of both programs in turns, the median of the ratios of neighbours"})
 	return nil
 }
 
-// slowed is how much slower a workload is while a tracer runs.
-func slowed(work workload, name string, args ...string) (float64, error) {
-	before, err := work.seconds()
-	if err != nil {
-		return 0, err
+// alternated has the medians of two workloads that run alternately, in seconds, and of the ratios of their neighbouring runs.
+type alternated struct{ first, second, ratio float64 }
+
+func alternate(first, second workload) (alternated, error) {
+	var firsts, seconds, ratios []float64
+	for range 5 {
+		a, err := first.seconds()
+		if err != nil {
+			return alternated{}, err
+		}
+		b, err := second.seconds()
+		if err != nil {
+			return alternated{}, err
+		}
+		firsts, seconds, ratios = append(firsts, a), append(seconds, b), append(ratios, b/a)
 	}
-	with, _, err := traced(nil, work, name, args...)
-	return with / before, err
+	return alternated{median(firsts), median(seconds), median(ratios)}, nil
 }
 
 // frames measures the program that takes stacks where they have 20 frames, and what one more frame takes.
@@ -159,3 +177,18 @@ func (b *bench) frames(program string) error {
 }
 
 const stackProgram = "sched_exit" // where a thread that was off the CPU continues
+
+// median5 is the median of five runs.
+type median5 struct{ workload }
+
+func (m median5) seconds() (float64, error) {
+	var all []float64
+	for range 5 {
+		s, err := m.workload.seconds()
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, s)
+	}
+	return median(all), nil
+}
