@@ -143,3 +143,20 @@ func (p pipeLoop) seconds() (float64, error) {
 	}
 	return strconv.ParseFloat(m[1], 64)
 }
+
+// fivePipes is the median of five short runs of the pipe benchmark, for slowdowns: the machine's speed changes from one second to the next.
+type fivePipes struct{}
+
+const fivePipesCommand = "median of five times taskset -c 1 perf bench sched pipe -l 50000"
+
+func (fivePipes) seconds() (float64, error) {
+	var all []float64
+	for range 5 {
+		s, err := pipeLoop{cpu: 1, loops: 50_000}.seconds()
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, s)
+	}
+	return median(all), nil
+}

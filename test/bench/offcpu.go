@@ -26,29 +26,28 @@ const whereStacksGo = "nearly all stacks are taken without the kernel's unwinder
 	"fault, where the frame pointer register holds another value, costs 0.45 us more"
 
 func (b *bench) offcpuSlowdown() error {
-	work := pipeLoop{cpu: 1, loops: pipeLoops}
 	file := filepath.Join(b.tmp, "offcpu.wprof")
 	var all, usual []float64
 	for range b.pairs {
-		before, err := work.seconds()
+		before, err := fivePipes{}.seconds()
 		if err != nil {
 			return err
 		}
-		with, _, err := traced(nil, work, b.tool("wprof-record"), append(everyStack, file)...)
+		with, _, err := traced(nil, fivePipes{}, b.tool("wprof-record"), append(everyStack, file)...)
 		if err != nil {
 			return err
 		}
-		between, err := work.seconds()
+		between, err := fivePipes{}.seconds()
 		if err != nil {
 			return err
 		}
-		byDefault, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "-d60s", "-o", file)
+		byDefault, _, err := traced(nil, fivePipes{}, b.tool("wprof-record"), "-v", "-d60s", "-o", file)
 		if err != nil {
 			return err
 		}
 		all, usual = append(all, with/before), append(usual, byDefault/between)
 	}
-	const bench = "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record "
+	const bench = fivePipesCommand + ", with and without wprof-record "
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, a stack of every off-CPU interval", Unit: "×", Hold: "×1.45", Limit: 1.45, Runs: all,
 		Command: bench + "-Soffcpu --offcpu-min 0 -d60s -o FILE", Note: whereStacksGo})
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, default recording", Unit: "×", Hold: "×1.12", Limit: 1.12, Runs: usual, Command: bench + "-d60s -o FILE"})

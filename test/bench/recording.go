@@ -23,29 +23,28 @@ const pipeLoops = 150_000
 // slowdown compares the pinned pipe benchmark without tracing, under wprof-record and under perf sched record, in
 // turns.
 func (b *bench) slowdown() error {
-	work := pipeLoop{cpu: 1, loops: pipeLoops}
 	var ours, perf []float64
 	for i := 0; i < b.pairs; i++ {
-		before, err := work.seconds()
+		before, err := fivePipes{}.seconds()
 		if err != nil {
 			return err
 		}
-		with, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "--no-stacks", "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
+		with, _, err := traced(nil, fivePipes{}, b.tool("wprof-record"), "-v", "--no-stacks", "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
 		if err != nil {
 			return err
 		}
-		between, err := work.seconds()
+		between, err := fivePipes{}.seconds()
 		if err != nil {
 			return err
 		}
-		peer, _, err := traced(nil, work, "perf", "sched", "record", "-o", filepath.Join(b.tmp, "perf.data"))
+		peer, _, err := traced(nil, fivePipes{}, "perf", "sched", "record", "-o", filepath.Join(b.tmp, "perf.data"))
 		if err != nil {
 			return err
 		}
 		ours, perf = append(ours, with/before), append(perf, peer/between)
 	}
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, switches and wakeups, no stacks", Unit: "×", Hold: "×1.10", Limit: 1.10, Runs: ours,
-		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record --no-stacks -d60s -o FILE",
+		Command: fivePipesCommand + ", with and without wprof-record --no-stacks -d60s -o FILE",
 		Note:    "a recording whose filter drops all of its events (-p 999999) slows it down by 1.08: calling the programs, and identifying the threads"})
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
 	return nil

@@ -54,7 +54,7 @@ func (b *bench) unwind() error {
 	if err := b.frames(none); err != nil {
 		return err
 	}
-	if err := b.coldFrames(); err != nil {
+	if err := b.coldFrame(); err != nil {
 		return err
 	}
 	for _, flags := range [][]string{nil, {"-Soffcpu", "--offcpu-min", "0"}} {
@@ -67,15 +67,14 @@ func (b *bench) unwind() error {
 
 // againstPointers compares recordings that unwind by tables with those that unwind by frame pointers, in turns.
 func (b *bench) againstPointers(flags []string) error {
-	work := median5{pipeLoop{cpu: 1, loops: pipeLoops / 3}}
 	args := append([]string{"-v", "-d60s", "-o", filepath.Join(b.tmp, "pipe.wprof")}, flags...)
 	var ratio []float64
 	for range b.pairs {
-		tables, _, err := traced(nil, work, b.tool("wprof-record"), append(args, "--unwind=auto")...)
+		tables, _, err := traced(nil, fivePipes{}, b.tool("wprof-record"), append(args, "--unwind=auto")...)
 		if err != nil {
 			return err
 		}
-		pointers, _, err := traced(nil, work, b.tool("wprof-record"), append(args, "--unwind=fp")...)
+		pointers, _, err := traced(nil, fivePipes{}, b.tool("wprof-record"), append(args, "--unwind=fp")...)
 		if err != nil {
 			return err
 		}
@@ -86,7 +85,7 @@ func (b *bench) againstPointers(flags []string) error {
 		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
 	}
 	b.add(Row{Name: "pinned pipe benchmark, " + name + ": time with --unwind=auto, divided by that with --unwind=fp", Unit: "×", Runs: ratio,
-		Command: "median of five times taskset -c 1 perf bench sched pipe -l 50000 beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
+		Command: fivePipesCommand + " beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
 	return nil
 }
 
@@ -177,18 +176,3 @@ func (b *bench) frames(program string) error {
 }
 
 const stackProgram = "sched_exit" // where a thread that was off the CPU continues
-
-// median5 is the median of five runs.
-type median5 struct{ workload }
-
-func (m median5) seconds() (float64, error) {
-	var all []float64
-	for range 5 {
-		s, err := m.workload.seconds()
-		if err != nil {
-			return 0, err
-		}
-		all = append(all, s)
-	}
-	return median(all), nil
-}
