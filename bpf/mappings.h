@@ -138,6 +138,7 @@ static __always_inline void use_table(struct unwind_walk *w, struct unwind_mappi
 	if (t->used != generation)
 		t->used = generation;
 	m->table = *t;
+	m->lacks_table = t->unreadable;
 }
 
 /* Makes a mapping of the process the walk's current one. Returns false if it has no code. */

@@ -23,7 +23,6 @@ import (
 const (
 	unwindChunkWords = 1 << 18
 	unwindChunkSlack = 1024
-	unwindRuleWords  = 4
 	unwindMaxChunks  = 4096
 	unwindChunkBytes = (unwindChunkWords + unwindChunkSlack) * 4
 
@@ -41,7 +40,7 @@ type UnwindFile struct {
 func VDSO() UnwindFile { return UnwindFile{Device: math.MaxUint32} }
 
 // unwindTable mirrors struct unwind_table.
-type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used uint32 }
+type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used, Unreadable uint32 }
 
 // MissedMapping is a mapping of a file that has no table: struct missed_mapping.
 type MissedMapping struct {
@@ -76,8 +75,16 @@ func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, erro
 		generation: variables["generation"], version: variables["unwind_version"], wakeups: wakeups}, nil
 }
 
-// MissedFD is ready for poll(2) once the programs have missed the table of another file, until [UnwindTables.Missed].
-func (u *UnwindTables) MissedFD() int { return u.wakeups.FD() }
+// MissedFD is ready for poll(2) once the programs have missed the table of another file, until [UnwindTables.Missed]. It is -1 after
+// [Tracer.Close].
+func (u *UnwindTables) MissedFD() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return -1
+	}
+	return u.wakeups.FD()
+}
 
 // Bytes returns how much kernel memory the tables take.
 func (u *UnwindTables) Bytes() int {
@@ -129,7 +136,7 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, isNeeded bool) (rem
 	if t != nil && len(t.Pages) > 0 {
 		ruleWords := ruleWords(t.Rules)
 		var at wordRange
-		at, removed, err = u.alloc(uint32(len(ruleWords) + len(t.Pages) + len(t.Rows)))
+		at, removed, err = u.alloc(uint32(t.Words()))
 		if err != nil {
 			return removed, err
 		}
@@ -141,10 +148,25 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, isNeeded bool) (rem
 		u.write(entry.RowsAt, t.Rows)
 		u.ranges[file] = at
 	}
-	if err := u.files.Put(file, entry); err != nil {
-		return removed, fmt.Errorf("store an unwind table for the kernel programs: %w", err)
+	return removed, u.put(file, entry)
+}
+
+// AddUnreadable stores that the table of a file could not be made, so that the programs do not miss it again. They walk the file's code by
+// frame pointer, as that of a file without a table, and take no frame pointer there for the root's.
+func (u *UnwindTables) AddUnreadable(file UnwindFile) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return nil
 	}
-	return removed, u.setVersion()
+	return u.put(file, unwindTable{Unreadable: 1})
+}
+
+func (u *UnwindTables) put(file UnwindFile, entry unwindTable) error {
+	if err := u.files.Put(file, entry); err != nil {
+		return fmt.Errorf("store an unwind table for the kernel programs: %w", err)
+	}
+	return u.setVersion()
 }
 
 func (u *UnwindTables) readGeneration() (n uint32, err error) {
@@ -220,7 +242,7 @@ func (u *UnwindTables) remove(words uint32) (removed []UnwindFile, err error) {
 }
 
 func ruleWords(rules []unwind.Rule) []uint32 {
-	words := make([]uint32, 0, len(rules)*unwindRuleWords)
+	words := make([]uint32, 0, len(rules)*unwind.RuleWords)
 	for _, r := range rules {
 		words = append(words, uint32(r.Offset), uint32(uint16(r.FPOffset))|uint32(uint16(r.Add))<<16, uint32(r.Base)|uint32(r.Saved)<<8|uint32(uint16(r.BX))<<16, 0)
 	}

@@ -1,6 +1,10 @@
 package bpf
 
-import "slices"
+import (
+	"slices"
+
+	"wprof/internal/unwind"
+)
 
 // wordRange is a part of the words of the unwind tables, see unwindtable.h.
 type wordRange struct{ at, end uint32 }
@@ -16,7 +20,7 @@ func (r *room) alloc(words, limit uint32) (wordRange, bool) {
 	if words > limit {
 		return wordRange{}, false
 	}
-	words = (words + unwindRuleWords - 1) &^ (unwindRuleWords - 1)
+	words = (words + unwind.RuleWords - 1) &^ (unwind.RuleWords - 1)
 	for i, f := range r.free {
 		if f.end-f.at < words {
 			continue

@@ -42,7 +42,11 @@ func addTable(t *testing.T, tracer *Tracer, name string) {
 	must(t, unix.Fstat(int(f.Fd()), &stat))
 	table, err := unwind.Build(f, stat.Size)
 	must(t, err)
-	device := unix.Major(stat.Dev)<<20 | unix.Minor(stat.Dev) // MKDEV() in include/linux/kdev_t.h
-	_, err = tracer.UnwindTables().Add(UnwindFile{Inode: stat.Ino, Changed: uint64(stat.Ctim.Nano()), Device: device}, table, true)
+	_, err = tracer.UnwindTables().Add(unwindFileOf(&stat), table, true)
 	must(t, err)
+}
+
+func unwindFileOf(st *unix.Stat_t) UnwindFile {
+	device := unix.Major(st.Dev)<<20 | unix.Minor(st.Dev) // MKDEV() in include/linux/kdev_t.h
+	return UnwindFile{Inode: st.Ino, Changed: uint64(st.Ctim.Nano()), Device: device}
 }

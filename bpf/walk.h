@@ -13,13 +13,14 @@ struct unwind_table {
 	__u32 rows_at;
 	__u32 rules_at;
 	__u32 used; /* generation in which it was last used */
+	__u32 unreadable; /* none could be made */
 };
 
 /* An executable mapping, and what is added to its addresses for the offset in the file. */
 struct unwind_mapping {
 	__u64 start, end;
 	__u64 to_offset; /* 0: it has no file */
-	__u64 lacks_table; /* the table of its file is not loaded */
+	__u64 lacks_table; /* the table of its file is not loaded, or could not be made */
 	struct unwind_table table;
 };
 

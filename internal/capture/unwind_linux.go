@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// missedPause is how long the kernel programs collect files whose tables they miss, while there are any. Then the first one ends
-	// the wait, which lasts for missedWait at most.
+	// After a miss the thread that opens files sleeps for missedPause, so that it reads several misses at once. Without one it sleeps
+	// until the next miss, and for missedWait at most: in an NMI, bpf_ringbuf_reserve gives up if its lock is taken, and no wakeup comes.
 	missedPause = 5 * time.Millisecond
 	missedWait  = time.Second
 	// The opening of the window is delayed for this long at most: for the tables of requested processes, of which a program of 100 MB
@@ -158,7 +158,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 		for id, m := range missed {
 			u.add(mapFile(m), &id, m.Count)
 		}
-		isMaking := u.queue.isBusy()
+		isMaking := u.queue.isBusy() // read first: a table that is made in between is in the index or is waited for
 		isPending := u.keepIndex()
 		switch {
 		case len(missed) > 0 || u.blocked > 0:
@@ -358,7 +358,13 @@ func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error, isNe
 	if u.stopped.Load() {
 		return
 	}
-	removed, added := u.tables.Add(file, table, isNeeded)
+	var removed []bpf.UnwindFile
+	var added error
+	if err == nil || errors.Is(err, unwind.ErrNoFrames) {
+		removed, added = u.tables.Add(file, table, isNeeded)
+	} else {
+		added = u.tables.AddUnreadable(file)
+	}
 	u.forget(removed...)
 	u.removed.Add(int64(len(removed)))
 	switch {

@@ -23,6 +23,12 @@ type Table struct {
 	Rows []uint32
 }
 
+// RuleWords is the size of a rule in the kernel, in words of 32 bits: struct unwind_rule in bpf/unwindtable.h.
+const RuleWords = 4
+
+// Words is the size of a table in the kernel, in words of 32 bits.
+func (t *Table) Words() int { return RuleWords*len(t.Rules) + len(t.Pages) + len(t.Rows) }
+
 // Rule returns the rule for the code at an offset in the file.
 func (t *Table) Rule(offset uint64) Rule {
 	page := offset>>PageBits - uint64(t.First)
