@@ -18,16 +18,17 @@ import (
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
 
-// Preloaded is what [Load] needs with any options.
+// Preloaded is what [Load] reads whatever the options are.
 type Preloaded struct {
 	types *btf.Cache           // of the kernel
 	spec  *ebpf.CollectionSpec // of all programs
 }
 
-// Check returns an error if the programs cannot be loaded here. It loads none; what it has read is for [Options.Preloaded].
+// Check returns an error if the programs cannot be loaded here. It loads none; what it has read can be passed on as
+// [Options.Preloaded].
 func Check() (*Preloaded, error) { return preload(allTracepoints()) }
 
-// preload reads the kernel's types and the programs side by side: together they take a third of the time until the window opens.
+// preload reads the kernel's types and the programs at once: reading them takes a third of the time until the window opens.
 func preload(tracepoints []string) (*Preloaded, error) {
 	if err := checkCapabilities(); err != nil {
 		return nil, err

@@ -115,8 +115,7 @@ func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
 	return withoutTypes(name, c.Programs[name])
 }
 
-// withoutTypes reopens a program without its BTF. The library keeps a descriptor of a program's BTF open for lookups: with them, a limit
-// of 64 open files would be too low.
+// withoutTypes reopens a program without its BTF, of which the library keeps a descriptor open for lookups: one more open file a program.
 func withoutTypes(name string, p *ebpf.Program) (*ebpf.Program, error) {
 	fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -54,7 +54,7 @@ struct {
 	__uint(value_size, 4096 + CHUNK_SLACK);
 } chunks SEC(".maps");
 
-/* Ring buffers without records, which wake user space: wakeups the reader of the rings, unwind_wakeups what makes unwind tables. */
+/* Ring buffers without records. wakeups wakes the reader of the rings; unwind_wakeups wakes the thread that opens files for unwind tables. */
 struct wakeups_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);

@@ -56,7 +56,7 @@ func Load(o Options) (*Tracer, error) {
 			return nil, err
 		}
 	}
-	o.Preloaded = nil // it is large
+	o.Preloaded = nil // the tracer keeps its options, and this is large
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
@@ -146,9 +146,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
 	for _, name := range []string{"wakeups", "unwind_wakeups"} {
-		if m := spec.Maps[name]; m != nil {
-			m.MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
-		}
+		spec.Maps[name].MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
 	}
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
 	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
@@ -315,7 +313,8 @@ func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings.all) }
 // UnwindTables is valid until [Tracer.Close]; nil: user stacks are walked by frame pointer.
 func (t *Tracer) UnwindTables() *UnwindTables { return t.unwind }
 
-// Wakeups is valid until [Tracer.Close].
+// Wakeups are those of the reader of the rings: the sampling timer finds a ring a quarter full, see [Options.WakesReader], and again
+// while it stays that full. They are valid until [Tracer.Close].
 func (t *Tracer) Wakeups() *Wakeups { return t.wakeups }
 
 // Close detaches the programs and releases the rings.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wakeups is a kernel ring buffer without records, by which kernel programs wake user space: the sampling timer the reader of the
-// rings, see wake_reader in ring.h. One goroutine may use it at a time.
+// Wakeups is a kernel ring buffer without records, by which kernel programs wake a thread: see ring.h. One goroutine may use it at a
+// time.
 type Wakeups struct {
 	fd       int
 	consumer []byte
@@ -33,11 +33,10 @@ func mapWakeups(m *ebpf.Map) (*Wakeups, error) {
 	return &Wakeups{fd: m.FD(), consumer: consumer, producer: producer}, nil
 }
 
-// FD is ready for poll(2) once a program has woken the reader, until [Wakeups.Take]: the timer, when it has found a ring a quarter full,
-// see [Options.WakesReader].
+// FD is ready for poll(2) from a program's wakeup until [Wakeups.Take].
 func (w *Wakeups) FD() int { return w.fd }
 
-// Take makes FD not ready. While a ring stays that full, the timer makes it ready again.
+// Take makes FD not ready, until the next wakeup.
 func (w *Wakeups) Take() {
 	position := func(page []byte) *uint64 { return (*uint64)(unsafe.Pointer(&page[0])) }
 	atomic.StoreUint64(position(w.consumer), atomic.LoadUint64(position(w.producer)))

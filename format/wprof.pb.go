@@ -2380,8 +2380,8 @@ type RecorderCost struct {
 	RingBytes       uint64                 `protobuf:"varint,4,opt,name=ring_bytes,json=ringBytes,proto3" json:"ring_bytes,omitempty"`
 	SpoolBytes      uint64                 `protobuf:"varint,5,opt,name=spool_bytes,json=spoolBytes,proto3" json:"spool_bytes,omitempty"`
 	Programs        []*ProgramCost         `protobuf:"bytes,6,rep,name=programs,proto3" json:"programs,omitempty"`
-	FramesByTable   uint64                 `protobuf:"varint,7,opt,name=frames_by_table,json=framesByTable,proto3" json:"frames_by_table,omitempty"`       // of user stacks that were walked, not remembered: by call frame information; 0 here and below: not counted
-	FramesByPointer uint64                 `protobuf:"varint,8,opt,name=frames_by_pointer,json=framesByPointer,proto3" json:"frames_by_pointer,omitempty"` // by frame pointer in the same walks
+	FramesByTable   uint64                 `protobuf:"varint,7,opt,name=frames_by_table,json=framesByTable,proto3" json:"frames_by_table,omitempty"`       // found by table in walks of user stacks; remembered stacks are not walked
+	FramesByPointer uint64                 `protobuf:"varint,8,opt,name=frames_by_pointer,json=framesByPointer,proto3" json:"frames_by_pointer,omitempty"` // found by frame pointer in these walks; both are 0 without --stats
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }

@@ -60,7 +60,7 @@ func ParseSize(s string) (int64, error) {
 		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30,
 	}[unit]
 	if !ok {
-		return 0, fmt.Errorf("%q is not a size: the unit is one of b, kb, mb, gb", s)
+		return 0, fmt.Errorf("%q is not a size: the unit is one of b, kb, mb, gb, in powers of 1024", s)
 	}
 	v, err := decimal(number)
 	if err != nil {

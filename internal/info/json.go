@@ -146,7 +146,7 @@ type StackEnds struct {
 	NoTable    uint64 `json:"no_table"`
 }
 
-// StacksReport counts the events that may have a stack, and those that have one, among the events that were read.
+// StacksReport counts the events that may have a stack, those that have one, and how these end, among the events that were read.
 type StacksReport struct {
 	Off      StackedReport `json:"off_cpu"`
 	StillOff StackedReport `json:"still_off"`

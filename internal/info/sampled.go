@@ -35,7 +35,7 @@ type Sampled struct {
 // FrameCount is a number of frames, and how many of them have the name of a function, and a source line.
 type FrameCount struct{ Frames, Named, Lined uint64 }
 
-// ModuleCount is the statistics of one module's frames and stacks.
+// ModuleCount counts one module's frames.
 type ModuleCount struct {
 	Path   string // [unknown]: in no known module
 	Kernel bool

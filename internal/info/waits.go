@@ -9,7 +9,7 @@ import (
 	"wprof/internal/printable"
 )
 
-// Waits counts the events that may have a stack, and those that have one.
+// Waits counts the events that may have a stack, those that have one, and how these end.
 type Waits struct {
 	Off   Stacked // off-CPU intervals that ended
 	Still Stacked // threads that were off-CPU when the window closed
@@ -22,8 +22,8 @@ type Stacked struct {
 	User           UserStacks
 }
 
-// countOf returns the count to which an event belongs; nil: none. A filter that hides next hides the off-CPU interval that the switch ends; one that hides the waker does
-// not hide the stack of the wakeup.
+// countOf returns the count to which an event belongs; nil: none. A filter that hides next hides the off-CPU interval that the switch
+// ends; one that hides the waker does not hide the stack of the wakeup.
 func (w *Waits) countOf(e *format.Event) *Stacked {
 	switch e.Kind {
 	case format.KindSwitch:

@@ -35,11 +35,15 @@ func End(s *format.Stack) format.StackEnd {
 	return format.StackEnd(s.UserEnd)
 }
 
-// IsWholeByName reports whether a stack is whole although the walk found no root: it ended where a table was not loaded, or where
-// nothing leads on, such as at the first instruction of a program, and threads start in its outermost function.
+// MayBeWhole reports whether only the name of its outermost function shows whether a stack is whole: it ended where a table was not
+// loaded, or where nothing leads on, such as at the first instruction of a program.
+func MayBeWhole(end format.StackEnd) bool {
+	return end == format.StackEnd_STACK_END_NO_TABLE || end == format.StackEnd_STACK_END_NO_FRAME
+}
+
+// IsWholeByName reports whether a stack is whole because threads start in its outermost function.
 func IsWholeByName(end format.StackEnd, outermost []byte) bool {
-	isOpen := end == format.StackEnd_STACK_END_NO_TABLE || end == format.StackEnd_STACK_END_NO_FRAME
-	return isOpen && startsThread(outermost)
+	return MayBeWhole(end) && startsThread(outermost)
 }
 
 // Settled returns the stack, or a whole one if it is that by name.
@@ -49,7 +53,7 @@ func Settled(s *format.Stack, outermost []byte) *format.Stack {
 	}
 	whole := proto.CloneOf(s)
 	whole.UserEnd = uint32(format.StackEnd_STACK_END_ROOT)
-	whole.Cut = s.KernelFrames >= takenFrames
+	whole.Cut = s.KernelFrames >= takenFrames-maxRemoved
 	return whole
 }
 
@@ -68,6 +72,9 @@ func MissesRoot(isCut bool, frames int) bool { return isCut && frames < takenFra
 
 // takenFrames is the most that the recorder takes of the user's and of the kernel's part: STACK_FRAMES in bpf/records.h.
 const takenFrames = 127
+
+// maxRemoved is more frames of the recorder's own programs than a kernel stack has, which the recorder removes.
+const maxRemoved = 16
 
 // LooksCut reports whether the user part of a stack seems to end before the function with which its thread began: code
 // without frame pointers ends a walk after a frame or two. depth is its number of frames, 0 if there is no user part;

@@ -96,8 +96,8 @@ func sorted(at []Address, addressOf func(Address) (uint64, bool)) (places []int3
 	return places, addresses
 }
 
-// openLines opens the lines of a file: its own, else those of its debug file, which is fetched if there is none, unless the file has
-// lines of a Go program. nil: there are none.
+// openLines opens a file's own lines, else those of its debug file. Without one here, it is fetched, but not for Go programs, which have
+// lines of their own. nil: there are none.
 func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), error) {
 	from, path, done := l.file, l.from, func() {}
 	if !dwarfline.Has(from.elf) {

@@ -113,7 +113,7 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 
 // settle returns the definition of a stack, which may turn out to be whole once its outermost frame has a name.
 func (n *namer) settle(s *format.Stack, outermost *format.Frame, m *format.Module) *format.Stack {
-	if stacks.End(s) != format.StackEnd_STACK_END_NO_TABLE {
+	if !stacks.MayBeWhole(stacks.End(s)) {
 		return s
 	}
 	if n.needsName(outermost, m) {

@@ -138,14 +138,20 @@ func sampled(t *testing.T, path string, visit func(*format.Reader, *format.Stack
 	}
 }
 
-// A stack that ended where a table was not loaded is whole if its outermost function, which has no name before, starts threads.
+// A stack that ended where nothing led on is whole if its outermost function, which has no name before, starts threads.
 func TestStackIsWholeOnceItsRootHasAName(t *testing.T) {
 	here := compile(t, "here", strings.Repeat("ab", 20))
-	const ended = uint32(format.StackEnd_STACK_END_NO_TABLE)
-	for outermost, want := range map[string]*format.Stack{
-		"_start": {UserEnd: uint32(format.StackEnd_STACK_END_ROOT)},
-		"outer":  {UserEnd: ended, Cut: true},
-	} {
+	const (
+		root    = uint32(format.StackEnd_STACK_END_ROOT)
+		noTable = uint32(format.StackEnd_STACK_END_NO_TABLE)
+		noFrame = uint32(format.StackEnd_STACK_END_NO_FRAME)
+		noCode  = uint32(format.StackEnd_STACK_END_NO_CODE)
+	)
+	for _, c := range []struct {
+		outermost   string
+		ended, want uint32
+	}{{"_start", noTable, root}, {"_start", noFrame, root}, {"_start", noCode, noCode}, {"outer", noTable, noTable}, {"outer", noFrame, noFrame}} {
+		outermost, ended, want := c.outermost, c.ended, &format.Stack{UserEnd: c.want, Cut: c.want != root}
 		in := here.captureOf(t, &format.Frame{Id: 1, Module: 1, Offset: here.at[outermost] + 4, Caller: true},
 			&format.Stack{Id: 1, Frames: []uint32{1, 2}, UserEnd: ended, Cut: true})
 		out := filepath.Join(t.TempDir(), "out")
@@ -154,7 +160,7 @@ func TestStackIsWholeOnceItsRootHasAName(t *testing.T) {
 		}
 		sampled(t, out, func(_ *format.Reader, got *format.Stack) {
 			if got.UserEnd != want.UserEnd || got.Cut != want.Cut {
-				t.Errorf("below %s: got %v", outermost, got)
+				t.Errorf("below %s, ended %d: got %v", outermost, ended, got)
 			}
 		})
 	}

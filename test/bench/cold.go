@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+
+	"wprof/format"
 )
 
 const (
 	coldLoops = 200
-	coldCache = 600 // MiB; the CPUs share a cache of 300 MiB here
+	coldCache = 600 // MiB; more than the caches of large servers have
 	coldLess  = 20  // levels
 	coldMore  = 240
 )
@@ -32,11 +35,11 @@ func (b *bench) coldFrame() error {
 			if err != nil {
 				return err
 			}
-			for _, p := range cost.GetPrograms() {
-				if p.Name == stackProgram {
-					ns[i] = float64(p.Ns)
-				}
+			at := slices.IndexFunc(cost.GetPrograms(), func(p *format.ProgramCost) bool { return p.Name == stackProgram })
+			if at < 0 {
+				return fmt.Errorf("no runs of the kernel program %s", stackProgram)
 			}
+			ns[i] = float64(cost.Programs[at].Ns)
 		}
 		frame = append(frame, (ns[1]-ns[0])/((coldMore-coldLess)*coldLoops))
 	}

@@ -30,7 +30,7 @@ func (b *bench) lines() error {
 		}
 		seconds, memory = append(seconds, took), append(memory, float64(u.peakRSS)/(1<<20))
 	}
-	note := fmt.Sprintf("%d MB, of which %d MB are DWARF: copies of one object with names of their own; %d lines are found", size/1e6, dwarf/1e6, found)
+	note := fmt.Sprintf("%d MB, of which %d MB are DWARF without its strings: copies of one object with names of their own; %d lines are found", size/1e6, dwarf/1e6, found)
 	const command = "build/bench -read lines FILE"
 	name := fmt.Sprintf("lines of %d different addresses of a debug file of 1 GB", addresses)
 	b.add(Row{Name: name, Unit: "s", Hold: "10", Limit: 10, Runs: seconds[1:], Command: command, Note: note})
@@ -83,7 +83,7 @@ func (b *bench) debugFile() (path string, size int64, dwarf uint64, err error) {
 	return path, st.Size(), dwarf, err
 }
 
-// dwarfBytes is the size of a file's debug information.
+// dwarfBytes is the size of a file's debug information without strings, which the linker merges.
 func dwarfBytes(path string) (sum uint64, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -91,7 +91,7 @@ func dwarfBytes(path string) (sum uint64, err error) {
 	}
 	defer f.Close()
 	for _, s := range f.Sections {
-		if strings.HasPrefix(s.Name, ".debug_") {
+		if strings.HasPrefix(s.Name, ".debug_") && s.Flags&elf.SHF_MERGE == 0 {
 			sum += s.Size
 		}
 	}

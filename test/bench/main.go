@@ -16,7 +16,7 @@ func main() {
 	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
 	page := flag.Bool("page", false, "only write the report again from its runs")
 	against := flag.String("against", "", "folder of an older version's tools, named after its commit: converters run in turns with them")
-	what := flag.String("read", "", "only read symbols, lines or table of the ELF `FILE` that is the argument, and print counts and seconds")
+	what := flag.String("read", "", "only read `WHAT`, symbols, lines or table, of the ELF file that is the argument, and print counts and seconds")
 	flag.Parse()
 	if *what != "" {
 		if err := readELF(*what, flag.Arg(0)); err != nil {

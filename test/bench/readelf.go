@@ -92,13 +92,11 @@ func readTable(path string) (counts []int, err error) {
 		if err != nil {
 			return err
 		}
-		counts = []int{len(t.Rows), 4 * (len(t.Rows) + len(t.Pages) + unwindRuleWords*len(t.Rules))}
+		counts = []int{len(t.Rows), 4 * t.Words()}
 		return nil
 	})
 	return counts, err
 }
-
-const unwindRuleWords = 4 // bpf/unwindtable.h: struct unwind_rule
 
 const lineAddresses = 1_000_000
 

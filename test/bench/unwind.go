@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // deepLoop is testdata/deep.c pinned to one CPU: two processes that wake each other below a number of calls, with several stack
@@ -80,10 +81,7 @@ func (b *bench) againstPointers(flags []string) error {
 		}
 		ratio = append(ratio, tables/pointers)
 	}
-	name, command := "default recording", ""
-	if flags != nil {
-		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
-	}
+	name, command := recordingOf(flags)
 	b.add(Row{Name: "pinned pipe benchmark, " + name + ": time with --unwind=auto, divided by that with --unwind=fp", Unit: "×", Runs: ratio,
 		Command: fivePipesCommand + " beside wprof-record " + command + "--unwind=auto or --unwind=fp -d60s -o FILE, in turns"})
 	return nil
@@ -114,10 +112,7 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 		withPointers, without = append(withPointers, with.first/before.first), append(without, with.second/before.second)
 		ratio = append(ratio, with.ratio/before.ratio)
 	}
-	name, command := "default recording", ""
-	if flags != nil {
-		name, command = "a stack of every off-CPU interval", "-Soffcpu --offcpu-min 0 "
-	}
+	name, command := recordingOf(flags)
 	where := fmt.Sprintf("blocks 20 frames deep, %d stack pointers, %s", none.places, name)
 	if none.places == onePlace {
 		where = "blocks 20 frames deep, " + name
@@ -130,7 +125,15 @@ func (b *bench) unwindSlowdown(pointers, none deepLoop, flags []string) error {
 	return nil
 }
 
-// alternated has the medians of two workloads that run alternately, in seconds, and of the ratios of their neighbouring runs.
+// recordingOf names a recording by its flags, and returns what they add to its command.
+func recordingOf(flags []string) (name, command string) {
+	if flags == nil {
+		return "default recording", ""
+	}
+	return "a stack of every off-CPU interval", strings.Join(flags, " ") + " "
+}
+
+// alternated has medians of alternating runs: the seconds of each workload, and the ratio of neighbours.
 type alternated struct{ first, second, ratio float64 }
 
 func alternate(first, second workload) (alternated, error) {
