@@ -9,22 +9,24 @@ struct other_thread {
 	struct task_struct *task;
 	__u64 at; /* of the last read */
 	__u32 size;
-	bool is_stack; /* the memory there may be a stack's */
+	bool is_private; /* the memory there may be a stack's, or generated code */
 	bool locked;   /* memory could not be read, because its mapping was locked */
 };
 
 /*
- * A stack is private memory. A register that holds no frame pointer may point into a mapped file, whose server may hang,
- * or to memory that another thread of the process has to provide (userfaultfd).
+ * A stack is private memory, and so is generated code, which need not be writable any more. A register that holds no frame pointer may
+ * point into a mapped file, whose server may hang, or to memory that another thread of the process has to provide (userfaultfd).
  */
-static long check_is_stack(struct task_struct *task, struct vm_area_struct *area, struct other_thread *other)
+static long check_is_private(struct task_struct *task, struct vm_area_struct *area, struct other_thread *other)
 {
-	other->is_stack = (area->vm_flags & (VM_WRITE | VM_SHARED | VM_UFFD_MISSING)) == VM_WRITE && area->vm_end - other->at >= other->size;
+	bool shared = area->vm_flags & (VM_SHARED | VM_UFFD_MISSING), written = area->vm_flags & VM_WRITE;
+
+	other->is_private = !shared && (written || !area->vm_file) && area->vm_end - other->at >= other->size;
 	return 0;
 }
 
 /*
- * Reads a part of a thread's stack; 0: it was read. Reading waits for mmap_lock, which a hung process may hold for writing for as long
+ * Reads a part of a thread's stack or code; 0: it was read. Reading waits for mmap_lock, which a hung process may hold for writing for as long
  * as it hangs. bpf_find_vma() only tries the lock.
  */
 static __always_inline long read_other(struct other_thread *other, void *to, __u32 size, __u64 at)
@@ -33,11 +35,11 @@ static __always_inline long read_other(struct other_thread *other, void *to, __u
 
 	other->at = at;
 	other->size = size;
-	other->is_stack = false;
-	err = bpf_find_vma(other->task, at, check_is_stack, other, 0);
+	other->is_private = false;
+	err = bpf_find_vma(other->task, at, check_is_private, other, 0);
 	if (err == -EBUSY)
 		other->locked = true;
-	if (err || !other->is_stack)
+	if (err || !other->is_private)
 		return -EFAULT;
 	return bpf_copy_from_user_task(to, size, (void *)at, other->task, 0);
 }

@@ -72,12 +72,14 @@ FUNCTION void through_library(void)
 /* sub $24, %rsp; call *%rdi; add $24, %rsp; ret */
 static const unsigned char code[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18, 0xc3};
 
-/* Across two pages, as code may be. */
+/* Across two pages, as code may be, and no longer writable, as Python's trampolines are. */
 static void generate(void)
 {
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	generated = memcpy(pages + 4096 - 7, code, sizeof(code));
+	if (mprotect(pages, 8192, PROT_READ | PROT_EXEC))
+		exit(1);
 }
 
 FUNCTION void through_generated(void)
