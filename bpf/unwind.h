@@ -102,6 +102,7 @@ static __always_inline bool step_signal(struct unwind_walk *w)
 }
 
 #define REGS_BX 40 /* place of rbx in struct pt_regs */
+#define REGS_AX 80
 #define BX_GONE 1  /* internal/unwind: bxGone */
 
 /* Registers but rbx, which functions keep for their callers, are not followed beyond the innermost frame. */
@@ -109,6 +110,8 @@ static __always_inline bool is_known(const struct unwind_walk *w, const struct u
 {
 	if (rule->base == BASE_REGISTER)
 		return !w->is_called || (rule->add == REGS_BX && !(w->bx_at & 7));
+	if (rule->base == BASE_IN_REGISTER || rule->base == BASE_CLONED)
+		return !w->is_called;
 	return rule->base != BASE_UNKNOWN && rule->base != BASE_SWITCH;
 }
 
@@ -179,9 +182,16 @@ static __always_inline __u8 step_by_rule(struct unwind_walk *w, const struct unw
 		return END_ROOT;
 	if (rule->base == BASE_SIGNAL)
 		return step_signal(w) ? END_DEPTH : END_UNREADABLE;
+	if (rule->base == BASE_CLONED && read_register(w, REGS_AX, &pc) && !pc)
+		return END_ROOT;
 	cfa = cfa_of(w, rule);
-	/* A frame is above those that it has called. */
-	if (!cfa || cfa <= w->sp || !read_word(w, &pc, cfa - sizeof(__u64)) || !find_fp(w, rule, cfa))
+	if (rule->base == BASE_IN_REGISTER) {
+		if (!read_register(w, rule->add, &pc))
+			return END_UNREADABLE;
+	} else if (cfa <= w->sp || !read_word(w, &pc, cfa - sizeof(__u64))) { /* A frame is above those that it has called. */
+		return END_UNREADABLE;
+	}
+	if (!cfa || !find_fp(w, rule, cfa))
 		return END_UNREADABLE;
 	if (rule->bx_offset)
 		w->bx_at = rule->bx_offset == BX_GONE ? BX_GONE : cfa + (__s64)rule->bx_offset;

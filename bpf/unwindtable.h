@@ -36,7 +36,7 @@ struct {
 } unwind_chunks SEC(".maps");
 
 /* internal/unwind: Base and Saved. */
-enum unwind_base { BASE_UNKNOWN, BASE_ROOT, BASE_SP, BASE_FP, BASE_AT_SP, BASE_AT_FP, BASE_PLT, BASE_SIGNAL, BASE_SWITCH, BASE_REGISTER };
+enum unwind_base { BASE_UNKNOWN, BASE_ROOT, BASE_SP, BASE_FP, BASE_AT_SP, BASE_AT_FP, BASE_PLT, BASE_SIGNAL, BASE_SWITCH, BASE_REGISTER, BASE_IN_REGISTER, BASE_CLONED };
 enum unwind_saved { SAVED_KEPT, SAVED_AT_CFA, SAVED_AT_OWN_FP, SAVED_AT_OWN_SP, SAVED_GONE };
 
 struct unwind_rule {

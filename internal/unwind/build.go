@@ -28,6 +28,7 @@ type segment struct{ address, offset, size uint64 }
 
 // input is what a table is made from.
 type input struct {
+	file   io.ReaderAt
 	frames *section // nil: none
 	crt    []entry
 	golang []symbol.GoFrames
@@ -57,7 +58,7 @@ func read(r io.ReaderAt, size int64) (_ *input, err error) {
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
 		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
 	}
-	in := &input{crt: crtEntries(f), golang: goFrames(file), code: codeOf(f, uint64(size))}
+	in := &input{file: r, crt: crtEntries(f), golang: goFrames(file), code: codeOf(f, uint64(size))}
 	in.frames, err = framesOf(f)
 	if len(in.golang) == 0 {
 		return in, err
@@ -157,8 +158,10 @@ func (in *input) table() *Table {
 		} else if len(b.t.Rows) < maxGoRows {
 			goRules(e.golang, e.end, emit)
 		}
-		if i+1 == len(all) || all[i+1].offset > e.end+toOffset {
+		if i+1 == len(all) {
 			emit(e.end, Rule{})
+		} else if gap := all[i+1].offset - (e.end + toOffset); gap > 0 {
+			emit(e.end, in.ruleOfGap(e.end+toOffset, gap))
 		}
 	}
 	return b.finish()

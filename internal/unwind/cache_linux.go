@@ -26,7 +26,7 @@ type Cache struct{ dir string }
 const (
 	// maxCacheBytes bounds the files of a cache; those that were not used for the longest time are removed.
 	maxCacheBytes = 256 << 20
-	cacheVersion  = "wprof unwind table 4\n"
+	cacheVersion  = "wprof unwind table 5\n"
 	cacheSuffix   = ".table"
 	// usedAfter is the age of a file's mtime from which a use updates it.
 	usedAfter = time.Hour

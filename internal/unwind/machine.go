@@ -63,6 +63,7 @@ type state struct {
 	bx           int16
 	raUndefined  bool
 	raElsewhere  bool
+	raRegister   uint64 // where it is; 0: in none
 	raFromSignal bool
 }
 
@@ -163,6 +164,7 @@ func (m *machine) define(op uint8, c *cursor) {
 // setOffset makes the CFA a register plus an offset.
 func (s *state) setOffset(offset int64) {
 	s.cfa = Rule{Offset: int32(offset)}
+	s.raFromSignal = false
 	switch {
 	case int64(s.cfa.Offset) != offset:
 	case s.cfaRegister == regSP:
@@ -192,8 +194,11 @@ func (m *machine) register(op uint8, c *cursor) {
 	case cfaSameValue:
 		m.kept(reg)
 	case cfaRegister:
-		c.uleb()
+		in := c.uleb()
 		m.lost(reg)
+		if reg == regRA {
+			m.now.raRegister = in
+		}
 	case cfaExpr:
 		m.expression(reg, c.take(c.uleb()))
 	case cfaValOffset:
@@ -219,7 +224,7 @@ func (m *machine) saved(reg uint64, offset int64) {
 			m.now.bx = bxGone
 		}
 	case regRA:
-		m.now.raUndefined, m.now.raElsewhere = false, offset != -wordSize
+		m.now.raUndefined, m.now.raElsewhere, m.now.raRegister = false, offset != -wordSize, 0
 	}
 }
 
@@ -237,7 +242,7 @@ func (m *machine) kept(reg uint64) {
 	case regBX:
 		m.now.bx = 0
 	case regRA:
-		m.now.raElsewhere = true
+		m.now.raElsewhere, m.now.raRegister = true, 0
 	}
 }
 
@@ -248,7 +253,7 @@ func (m *machine) lost(reg uint64) {
 	case regBX:
 		m.now.bx = bxGone
 	case regRA:
-		m.now.raElsewhere = true
+		m.now.raElsewhere, m.now.raRegister = true, 0
 	}
 }
 
@@ -259,7 +264,7 @@ func (m *machine) restore(reg uint64) {
 	case regBX:
 		m.now.bx = m.initial.bx
 	case regRA:
-		m.now.raUndefined, m.now.raElsewhere = m.initial.raUndefined, m.initial.raElsewhere
+		m.now.raUndefined, m.now.raElsewhere, m.now.raRegister = m.initial.raUndefined, m.initial.raElsewhere, m.initial.raRegister
 	}
 }
 
@@ -300,14 +305,18 @@ func (m *machine) advance(units uint64) {
 func (m *machine) rule() Rule {
 	s := &m.now
 	switch {
-	case s.raFromSignal || m.cie.signal:
+	case s.raFromSignal:
 		return Rule{Base: Signal}
 	case s.raUndefined:
 		return Rule{Base: Root}
+	}
+	r := s.cfa
+	switch {
+	case s.raElsewhere && s.cfa.Base == SP && s.raRegister > 0 && s.raRegister < uint64(len(placeInRegs)):
+		r.Base, r.Add = InRegister, placeInRegs[s.raRegister]
 	case s.raElsewhere || s.cfa.Base == Unknown:
 		return Rule{}
 	}
-	r := s.cfa
 	if r.Base != PLT {
 		r.Saved, r.FPOffset, r.BX = s.fp.Saved, s.fp.FPOffset, s.bx
 	}

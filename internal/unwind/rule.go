@@ -23,6 +23,12 @@ const (
 	// Register: another register plus Offset. Add is its place in the kernel's struct pt_regs. It is known in innermost frames and, if it
 	// is rbx, in others.
 	Register
+	// InRegister: SP plus Offset; the return address is in a register, as in vfork(). Add is its place in the kernel's struct pt_regs. It
+	// is known in innermost frames.
+	InRegister
+	// Cloned: behind a system call that has made this thread if rax is 0, which then has no caller; else as SP. It is known in innermost
+	// frames.
+	Cloned
 )
 
 // Saved is where the frame pointer of the caller is.
@@ -39,7 +45,7 @@ const (
 	Gone
 )
 
-// Rule leads from a frame to its caller's. The return address is the word below the CFA, except for Signal.
+// Rule leads from a frame to its caller's. The return address is the word below the CFA, except for Signal and InRegister.
 type Rule struct {
 	Offset   int32 // bytes
 	FPOffset int16 // bytes

@@ -30,17 +30,20 @@ func TestRulesHoldUntilTheNext(t *testing.T) {
 func TestSigreturnHasRule(t *testing.T) {
 	cie := []byte{0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0, 12, 7, 8, 0, 0, 0}
 	plain := []byte{0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 12, 7, 8, 0x90, 1, 0, 0}
-	fde := func(toCIE, begin byte) []byte {
-		return []byte{0x18, 0, 0, 0, toCIE, 0, 0, 0, begin, 0x10, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	fde := func(toCIE, begin byte, instructions ...byte) []byte {
+		head := []byte{0x1c, 0, 0, 0, toCIE, 0, 0, 0, begin, 0x10, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0}
+		return slices.Concat(head, instructions, make([]byte, 7-len(instructions)))
 	}
-	alone := slices.Concat(cie, fde(0x1c, 0x10))
+	alone := slices.Concat(cie, fde(0x1c, 0x10, cfaDefExpr, 2, opBreg+regSP, 32))
 	followed := slices.Concat(alone, plain, fde(0x1c, 0x19))
+	other := slices.Concat(cie, fde(0x1c, 0x10, cfaDefOffset, 16)) // without the kernel's frame
 	for i, c := range []struct {
 		data []byte
 		want [3]Rule // of the last place, of the one behind it, of the next one
 	}{
 		{alone, [3]Rule{{Base: Signal}, {Base: Signal}, {}}},
 		{followed, [3]Rule{{Base: Signal}, {Base: SP, Offset: 8}, {Base: SP, Offset: 8}}},
+		{other, [3]Rule{{Base: SP, Offset: 16}, {Base: SP, Offset: 16}, {}}},
 	} {
 		in := input{frames: &section{data: c.data}, code: []segment{{0, 0, 1 << 20}}}
 		table := in.table()

@@ -153,6 +153,35 @@ func TestStackThroughGeneratedCode(t *testing.T) {
 	checkSleeper(t, "generated", "chains-library.so", chainsOf["generated code"])
 }
 
+// In vfork() and clone() the return address is in a register, or behind a system call from which the new thread returns too.
+func TestStacksOfParents(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const children = 200
+	file := filepath.Join(t.TempDir(), "parents.wprof")
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+		fmt.Sprintf("%s 100 %s; sleep 0.3; %[1]s children %[2]s", tools.Path("chains"), tools.Path("chains-library.so")))
+	for function, chain := range map[string]*regexp.Regexp{
+		"vfork":  regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;forks;[^;]*vfork$`),
+		"clone":  regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;clones;[^;]*clone$`),
+		"clone3": regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;spawns;posix_spawn;(\S+;)*[^;]*clone3?$`),
+	} {
+		right := 0
+		for _, stacks := range sleepsOf(t, file) {
+			for stack, n := range stacks {
+				isChild := !strings.Contains(stack, ";")
+				if chain.MatchString(stack) {
+					right += n
+				} else if strings.HasSuffix(stack, function) && !isChild && !strings.Contains(stack, ";spawns;") {
+					t.Errorf("%d blocks in %s", n, stack)
+				}
+			}
+		}
+		if right < children*9/10 || right > 2*children {
+			t.Errorf("%d blocks of parents in %s, want %d", right, function, children)
+		}
+	}
+}
+
 // checkBlocked records a thread that is blocked throughout the window.
 func checkBlocked(t *testing.T) {
 	t.Helper()

@@ -4,14 +4,20 @@
 //   chains 0 LIBRARY          one minute in the first chain
 //   chains lazy LIBRARY       one minute in a function that the dynamic linker calls
 //   chains generated LIBRARY  one minute in a function that generated code calls
+//   chains children LIBRARY   200 times until a child of vfork(), clone() and posix_spawn() has ended or called execve()
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FUNCTION __attribute__((noinline, noipa))
 
@@ -105,6 +111,40 @@ FUNCTION void *in_thread(void *times)
 	return NULL;
 }
 
+static int child(void *unused)
+{
+	sleeps();
+	_exit(0);
+}
+
+FUNCTION void forks(void)
+{
+	if (!vfork())
+		child(NULL);
+	wait(NULL);
+	sink++;
+}
+
+FUNCTION void clones(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	wait(NULL);
+	sink++;
+}
+
+FUNCTION void spawns(void)
+{
+	char *const args[] = {"true", NULL};
+	pid_t pid;
+
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, args, NULL))
+		exit(1);
+	wait(NULL);
+	sink++;
+}
+
 int main(int argc, char **argv)
 {
 	int times = atoi(argv[1]);
@@ -119,6 +159,14 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	generate();
+	if (!strcmp(argv[1], "children")) {
+		for (int i = 0; i < 200; i++) {
+			forks();
+			clones();
+			spawns();
+		}
+		return 0;
+	}
 	if (!strcmp(argv[1], "generated")) {
 		length = (struct timespec){60, 0};
 		through_generated();
