@@ -39,7 +39,16 @@ const (
 	// blockedPasses is how often the stacks of blocked threads are walked for the tables that they need. The first table that is
 	// missing hides the others, so each pass waits until some of them are made.
 	blockedPasses = 8
+	// firstRetry is when a table for which there was no room is tried again: tables that were in use may have been unused for a
+	// generation of the spool. Each further time takes twice as long.
+	firstRetry = 2 * time.Second
 )
+
+// refusal is a file for whose table there was no room.
+type refusal struct {
+	next time.Time // when it is tried again; zero: it is being tried
+	wait time.Duration
+}
 
 // unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. One goroutine opens the files
 // that they miss, at once because a process may end soon, and two make the tables, of which one leaves the large files to the other. Nothing
@@ -65,8 +74,9 @@ type unwinder struct {
 
 	mu      sync.Mutex
 	known   map[bpf.UnwindFile]bool // that have a table or wait for it
-	stored  []unwind.Stored         // whose tables are in the cache, those made last first
-	changed bool                    // since the index was written
+	refused map[bpf.UnwindFile]refusal
+	stored  []unwind.Stored // whose tables are in the cache, those made last first
+	changed bool            // since the index was written
 
 	counts bpf.UnwindCounts // when the window closed
 	bytes  int              // of kernel memory
@@ -79,7 +89,7 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	if tables == nil {
 		return nil
 	}
-	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, isReady: make(chan struct{})}
+	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, refused: map[bpf.UnwindFile]refusal{}, isReady: make(chan struct{})}
 	if cfg.Stacks.OffCPU {
 		u.blocked = blockedPasses
 	}
@@ -151,6 +161,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 	}()
 	u.await()
 	for !u.stopped.Load() {
+		u.retry()
 		missed, err := u.missed()
 		if err != nil {
 			return
@@ -234,6 +245,33 @@ func (u *unwinder) isNew(file bpf.UnwindFile) bool {
 	known := u.known[file]
 	u.known[file] = true
 	return !known
+}
+
+// refuse lets a file be added again after a while.
+func (u *unwinder) refuse(file bpf.UnwindFile) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r, again := u.refused[file]
+	if !again {
+		u.noRoom.Add(1)
+		r.wait = firstRetry / 2
+	}
+	r.wait *= 2
+	r.next = time.Now().Add(r.wait)
+	u.refused[file] = r
+}
+
+// retry lets those of the refused files be added again whose time has come.
+func (u *unwinder) retry() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	for file, r := range u.refused {
+		if !r.next.IsZero() && now.After(r.next) {
+			delete(u.known, file)
+			u.refused[file] = refusal{wait: r.wait}
+		}
+	}
 }
 
 // forget lets files be added again.
@@ -369,7 +407,7 @@ func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error, isNe
 	u.removed.Add(int64(len(removed)))
 	switch {
 	case added != nil:
-		u.noRoom.Add(1)
+		u.refuse(file)
 	case table != nil:
 		u.files.Add(1)
 	case errors.Is(err, unwind.ErrNoFrames):
