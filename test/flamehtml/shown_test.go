@@ -297,6 +297,25 @@ func TestPageSharesAddUp(t *testing.T) {
 	}
 }
 
+// A label that does not fit keeps the file and line of its name.
+func TestLabelsKeepFileAndLine(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	const load = "shop::storage::load (svc.cpp:22)"
+	for _, c := range []struct{ name, want string }{
+		{load, load}, {load, "…storage::load (svc.cpp:22)"}, {load, "…load (svc.cpp:22)"}, {load, "lo… (svc.cpp:22)"},
+		{load, "l… (svc.cpp:22)"}, {load, "(svc.cpp:22)"}, {load, "load (svc…"},
+		{"get_or_make<handle(int)::<lambda(int)> > (svc.cpp:22)", "get_or_make<handle(int)::… (svc.cpp:22)"},
+		{"main (svc.cpp:78)", "m… (svc.cpp:78)"}, {"main (svc.cpp)", "main (svc…"}, {load, ""},
+	} {
+		// The width of a label in parts is not exactly that of the whole.
+		got := pg.Text(fmt.Sprintf("wprof.flame.labels.fit(%q, true, wprof.flame.context.measureText(%q).width + 0.5)", c.name, c.want))
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // Merging large profiles takes a while, in which the graph is of the page's colour already.
 func TestPageHasItsBackgroundBeforeTheGraph(t *testing.T) {
 	t.Parallel()

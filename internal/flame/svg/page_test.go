@@ -350,6 +350,7 @@ func sketchOfPaths() *graph.Graph {
 	names := []string{
 		"std::chrono::duration<long, std::ratio<1, 1000> >::count", "wprof/internal/format.(*Reader).Next", "JS:*handle /srv/app/main.js:3:1",
 		"tcp_rcv_established.isra.0", "<alloc::vec::Vec as core::iter::Iterator>::next (mod.rs:12)", "非常::長い::名前::です",
+		"get_or_make<handle(int)::<lambda(const std::string&)> > (svc.cpp:22)", "shop::非常 (svc.cpp:7)",
 	}
 	path := []graph.Step{{Name: "kworker/0:1", Kind: graph.KindRoot}}
 	for i := range 240 {
@@ -367,6 +368,31 @@ func TestLabelsKeepTheEndOfAPath(t *testing.T) {
 	for _, want := range []string{"…count", "…Next", "…(*Reader).Next", "JS:*handle …main.js:3:1", "tcp_rcv_est…"} {
 		if !slices.Contains(labels, want) {
 			t.Errorf("no label %q", want)
+		}
+	}
+}
+
+func TestLabelsKeepFileAndLine(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		room int
+		want string
+	}{
+		{"shop::storage::load (svc.cpp:22)", 28, "…storage::load (svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 27, "…load (svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 16, "lo… (svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 15, "l… (svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 14, "(svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 12, "(svc.cpp:22)"},
+		{"shop::storage::load (svc.cpp:22)", 11, "load (svc.…"},
+		{"get_or_make<handle(int)::<lambda(int)> > (svc.cpp:22)", 39, "get_or_make<handle(int)::… (svc.cpp:22)"},
+		{"main (svc.cpp:78)", 16, "ma… (svc.cpp:78)"},
+		{"名前 (svc.cpp:78)", 16, "名… (svc.cpp:78)"},
+		{"名前 (svc.cpp:78)", 15, "(svc.cpp:78)"},
+		{"main (svc.cpp)", 12, "main (svc.c…"},
+	} {
+		if got := fittedFunction(c.name, c.room); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.name, c.room, got, c.want)
 		}
 	}
 }

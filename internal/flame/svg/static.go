@@ -113,15 +113,33 @@ func (d *drawing) fitted(i, width int) string {
 		return name
 	}
 	if d.isFunction(i) {
-		for _, shorter := range web.Shorter(name) {
-			if letters(shorter) <= room {
-				return shorter
-			}
-			name = shorter
-		}
-		name = strings.ReplaceAll(name, "…", "")
+		return fittedFunction(name, room)
 	}
 	return cutTo(name, room)
+}
+
+// fittedFunction shortens a function's name, but not the file and line after it.
+func fittedFunction(name string, room int) string {
+	function, place := web.CutPlace(name)
+	for _, shorter := range web.Shorter(function) {
+		if letters(shorter+place) <= room {
+			return shorter + place
+		}
+		function = shorter
+	}
+	return cutBefore(strings.ReplaceAll(function, "…", ""), place, room)
+}
+
+// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it.
+func cutBefore(function, place string, room int) string {
+	cut := cutTo(function, room-letters(place))
+	switch {
+	case place == "" || strings.Trim(cut, "…") != "":
+		return cut + place
+	case letters(place[1:]) <= room:
+		return place[1:]
+	}
+	return cutTo(function+place, room)
 }
 
 func (d *drawing) isFunction(i int) bool {

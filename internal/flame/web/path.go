@@ -23,6 +23,19 @@ func Shorter(name string) []string {
 	return forms
 }
 
+// CutPlace splits a function's name before the file and line that it ends in, " (parser.c:118)"; place is "" if it ends in none.
+// Labels keep a place whole, because a part of a line reads as another line.
+func CutPlace(name string) (function, place string) {
+	at := max(0, strings.LastIndex(name, " ("))
+	place = name[at:]
+	colon := strings.LastIndexByte(place, ':')
+	line, closed := strings.CutSuffix(place[colon+1:], ")")
+	if at == 0 || colon <= len(" (") || !closed || line == "" || strings.Trim(line, "0123456789") != "" {
+		return name, ""
+	}
+	return name[:at], place
+}
+
 // wordEnd returns where the first word of a text ends, with the space after it. Spaces in brackets belong to a word.
 func wordEnd(text string) int {
 	depth := 0

@@ -38,9 +38,25 @@ const CLONE = /^(\d|(cold|part|isra|constprop|lto_priv|localalias|llvm)\s*(\.|$)
 
 const nesting = (depth, letter) => '<([{'.includes(letter) ? depth + 1 : '>)]}'.includes(letter) ? Math.max(0, depth - 1) : depth;
 
-// fitted returns the first form of a name that fits, else what cut leaves of the shortest one. Only functions have paths.
+// cutPlace splits a function's name before the file and line that it ends in, if it does.
+function cutPlace(name) {
+  const at = name.lastIndexOf(' (');
+  return at > 0 && /^ \([^]+:\d+\)$/.test(name.slice(at)) ? [name.slice(0, at), name.slice(at)] : [name, ''];
+}
+
+// fitted returns the first form of a name that fits, else what cut leaves of the shortest one. Only functions have paths and places.
+// cut(text, place) cuts a text so that a place fits behind it.
 function fitted(name, isFunction, fits, cut) {
   if (fits(name)) return name;
-  const forms = isFunction ? shorter(name) : [];
-  return forms.find(fits) ?? cut((forms.at(-1) ?? name).replaceAll('…', ''));
+  const [text, place] = isFunction ? cutPlace(name) : [name, ''];
+  const forms = isFunction ? shorter(text) : [];
+  const form = forms.find((form) => fits(form + place));
+  return form === undefined ? cutBefore((forms.at(-1) ?? text).replaceAll('…', ''), place, fits, cut) : form + place;
+}
+
+// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it.
+function cutBefore(text, place, fits, cut) {
+  const short = cut(text, place), alone = place.slice(1);
+  if (!place || short.replace('…', '')) return short + place;
+  return fits(alone) ? alone : cut(text + place, '');
 }

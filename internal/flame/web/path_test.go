@@ -33,3 +33,27 @@ func TestNamesAreShortenedAtTheFrontOfTheirPath(t *testing.T) {
 		}
 	}
 }
+
+func TestPlacesAreWhole(t *testing.T) {
+	for name, place := range map[string]string{
+		"main (svc.cpp:78)": " (svc.cpp:78)",
+		"handle(int)::<lambda(const std::string&)> (svc.cpp:22)": " (svc.cpp:22)",
+		"operator< (a b.h:3)": " (a b.h:3)",
+		"f (C:x.c:3)":         " (C:x.c:3)",
+		"f (a:1) (b.c:2)":     " (b.c:2)",
+		"f (int)":             "",
+		"f (a.c:)":            "",
+		"f (a.c:1":            "",
+		"f (a.c:1x)":          "",
+		"f (:1)":              "",
+		"f(a.c:1)":            "",
+		" (a.c:1)":            "",
+		"A.f /b/c.py:1":       "",
+		"":                    "",
+	} {
+		function, got := CutPlace(name)
+		if got != place || function+got != name {
+			t.Errorf("%q: %q and %q, want %q", name, function, got, place)
+		}
+	}
+}

@@ -8,15 +8,16 @@ class Labels {
 
   // fit shortens a text to a width; '' if too little of it would be left.
   fit(text, isFunction, room) {
-    return fitted(text, isFunction, (form) => this.#width(form) <= room, (form) => this.#cut(form, room));
+    return fitted(text, isFunction, (form) => this.#width(form) <= room,
+      (form, place) => this.#cut(form, room - this.#width(place), place ? 1 : 2));
   }
 
-  // #cut cuts a text at its end.
-  #cut(text, room) {
+  // #cut cuts a text at its end; '' if fewer letters than least would be left.
+  #cut(text, room, least) {
     if (this.#width(text) <= room) return text;
     let length = Math.min(text.length - 1, Math.ceil(text.length * room / this.#width(text)) + 2);
-    while (length > 1 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
-    return length > 1 ? `${text.slice(0, length)}…` : '';
+    while (length >= least && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
+    return length >= least ? `${text.slice(0, length)}…` : '';
   }
 
   #width(text) {

@@ -1,6 +1,6 @@
 // fitting shortens a label to a number of letters; '' if too little of it would be left.
 function fitting(label, isFunction, room) {
-  return room < 3 ? '' : fitted(label, isFunction, (text) => letters(text) <= room, (text) => cutTo(text, room));
+  return room < 3 ? '' : fitted(label, isFunction, (text) => letters(text) <= room, (text, place) => cutTo(text, room - letters(place)));
 }
 
 // cutTo cuts a label at its end.
