@@ -384,7 +384,7 @@ func TestLabelsKeepFileAndLine(t *testing.T) {
 		{"shop::storage::load (svc.cpp:22)", 15, "l… (svc.cpp:22)"},
 		{"shop::storage::load (svc.cpp:22)", 14, "(svc.cpp:22)"},
 		{"shop::storage::load (svc.cpp:22)", 12, "(svc.cpp:22)"},
-		{"shop::storage::load (svc.cpp:22)", 11, "load (svc.…"},
+		{"shop::storage::load (svc.cpp:22)", 11, "load"},
 		{"get_or_make<handle(int)::<lambda(int)> > (svc.cpp:22)", 39, "get_or_make<handle(int)::… (svc.cpp:22)"},
 		{"main (svc.cpp:78)", 16, "ma… (svc.cpp:78)"},
 		{"名前 (svc.cpp:78)", 16, "名… (svc.cpp:78)"},

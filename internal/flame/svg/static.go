@@ -130,7 +130,8 @@ func fittedFunction(name string, room int) string {
 	return cutBefore(strings.ReplaceAll(function, "…", ""), place, room)
 }
 
-// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it.
+// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it, and not at all if it
+// does not fit: a part of a line reads as another line.
 func cutBefore(function, place string, room int) string {
 	cut := cutTo(function, room-letters(place))
 	switch {
@@ -139,7 +140,7 @@ func cutBefore(function, place string, room int) string {
 	case letters(place[1:]) <= room:
 		return place[1:]
 	}
-	return cutTo(function+place, room)
+	return cutTo(function, room)
 }
 
 func (d *drawing) isFunction(i int) bool {

@@ -54,9 +54,10 @@ function fitted(name, isFunction, fits, cut) {
   return form === undefined ? cutBefore((forms.at(-1) ?? text).replaceAll('…', ''), place, fits, cut) : form + place;
 }
 
-// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it.
+// cutBefore cuts a function before its place. A place is shown alone if nothing of the function fits before it, and not at all if it
+// does not fit: a part of a line reads as another line.
 function cutBefore(text, place, fits, cut) {
   const short = cut(text, place), alone = place.slice(1);
   if (!place || short.replace('…', '')) return short + place;
-  return fits(alone) ? alone : cut(text + place, '');
+  return fits(alone) ? alone : cut(text, '');
 }
