@@ -21,20 +21,31 @@ func (f *File) openAlt() error {
 		return errNoAlt
 	}
 	for _, path := range f.altPaths(name, id) {
-		d, err := f.openOther(path, "")
+		if d, err := f.openOther(path, ""); err == nil && f.useAlt(d, id) {
+			return nil
+		}
+	}
+	if f.options.Fetch != nil {
+		image, done, err := f.options.Fetch(id)
 		if err != nil {
-			continue
+			return errNoAlt
 		}
-		if bytes.Equal(identity(d.image), id) {
-			if err = d.scan(); err == nil {
-				f.main.alt = d
-				f.work = f.budget
-				return nil
-			}
+		if d, err := f.openImage(image, "", done); err == nil && f.useAlt(d, id) {
+			return nil
 		}
-		d.release()
 	}
 	return errNoAlt
+}
+
+// useAlt takes over a supplementary file, or closes it if it is another one.
+func (f *File) useAlt(d *data, id []byte) bool {
+	if !bytes.Equal(identity(d.image), id) || d.scan() != nil {
+		d.release()
+		return false
+	}
+	f.main.alt = d
+	f.work = f.budget
+	return true
 }
 
 // altLink returns the name and the identity of the supplementary file: those in .gnu_debugaltlink, or in .debug_sup (DWARF 5,

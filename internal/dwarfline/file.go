@@ -27,6 +27,10 @@ type Options struct {
 	Name func(string) string
 	// DebugDirs are folders of debug files, in which supplementary files may be.
 	DebugDirs []string
+	// Fetch opens a supplementary file that is nowhere else by its build-id. nil: it cannot.
+	Fetch func(buildID []byte) (image *Image, close func(), err error)
+	// Program is the path of the program, if the DWARF is in another file. Its .dwp package may be beside either.
+	Program string
 }
 
 // Line is a function at a place in the source. It does not change after it was visited, and others may be inlined into the same one.

@@ -340,7 +340,32 @@ func TestLinesInPackages(t *testing.T) {
 				}
 			}
 			compare(t, program, program, 20000)
+			checkPackageBeside(t, program)
 		})
+	}
+}
+
+// checkPackageBeside opens the debug file of a program, which is elsewhere, with the package beside the program.
+func checkPackageBeside(t *testing.T, program string) {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, dir, "objcopy", "--only-keep-debug", program, "debug")
+	image, done, err := openImage(filepath.Join(dir, "debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for beside, want := range map[string]bool{"": false, program: true} {
+		f, err := Open(image, Options{Open: openImage, Program: beside})
+		if err != nil {
+			t.Fatal(err)
+		}
+		section := image.ELF.Section(".text")
+		err = f.Find([]uint64{section.Addr + section.Size/2}, func(int, *Line) {})
+		f.Close()
+		if (err == nil) != want {
+			t.Errorf("with the program at %q: %v", beside, err)
+		}
 	}
 }
 

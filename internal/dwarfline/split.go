@@ -78,6 +78,10 @@ func (f *File) openOther(path, suffix string) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.openImage(image, suffix, done)
+}
+
+func (f *File) openImage(image *Image, suffix string, done func()) (*data, error) {
 	d, err := openData(image, suffix, &f.budget)
 	if err != nil {
 		done()
@@ -109,12 +113,14 @@ type pack struct {
 func (f *File) packed(id uint64) (*data, error) {
 	if f.pack == nil && !f.noPack {
 		f.noPack = true
-		if own := f.main.image.Path; own != "" {
-			p, err := f.openPack(own + ".dwp")
-			if err != nil {
+		for _, beside := range []string{f.main.image.Path, f.options.Program} {
+			if beside == "" || f.pack != nil {
+				continue
+			}
+			var err error
+			if f.pack, err = f.openPack(beside + ".dwp"); err != nil {
 				return nil, err
 			}
-			f.pack = p
 		}
 	}
 	if f.pack == nil {

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"wprof/format"
+	"wprof/internal/dwarfline"
 )
 
 // tryFetched reads a module's file from another machine, as try does.
@@ -57,4 +58,13 @@ func (r *Resolver) fetchDWARF(buildID []byte, usable func(*File) bool) (debug *F
 	}
 	done()
 	return nil, nil
+}
+
+// fetchImage opens a supplementary debug file from another machine.
+func (r *Resolver) fetchImage(buildID []byte) (*dwarfline.Image, func(), error) {
+	f, done := r.fetchDWARF(buildID, func(*File) bool { return true })
+	if f == nil {
+		return nil, nil, errNoFile
+	}
+	return f.image(""), done, nil
 }

@@ -49,18 +49,35 @@ func (r *Resolver) linesIn(form Form, m *format.Module, at []Address, visit func
 	}
 	d, done, err := r.openLines(l, form)
 	if err != nil {
-		return err
+		return r.orStored(err, form, m, at, visit)
 	}
 	places, addresses := sorted(at, l.address)
 	visitPlace := func(i int, line *Line) { visit(int(places[i]), line) }
 	if d != nil {
 		defer done()
-		return d.Find(addresses, visitPlace)
+		if err := d.Find(addresses, visitPlace); err != nil {
+			return r.orStored(err, form, m, at, visit)
+		}
+		return nil
 	}
 	if g := l.file.goLines(); g != nil {
 		return g.find(addresses, visitPlace)
 	}
 	return r.storedLines(form, m, at, visit)
+}
+
+// orStored visits lines from where they are without the file, because those of the file are missing or incomplete; err is why, and is
+// returned if there are none either.
+func (r *Resolver) orStored(err error, form Form, m *format.Module, at []Address, visit func(i int, line *Line)) error {
+	found := false
+	stored := r.storedLines(form, m, at, func(i int, line *Line) {
+		found = true
+		visit(i, line)
+	})
+	if stored != nil || !found {
+		return err
+	}
+	return nil
 }
 
 // storedLines visits lines from where they are without the file.
@@ -106,7 +123,7 @@ func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), err
 	if from == nil {
 		return nil, nil, nil
 	}
-	d, err := r.openDWARF(from.image(path), form)
+	d, err := r.openDWARF(from.image(path), l.from, form)
 	if err != nil {
 		done()
 		return nil, nil, err
@@ -117,9 +134,9 @@ func (r *Resolver) openLines(l *loaded, form Form) (*dwarfline.File, func(), err
 	}, nil
 }
 
-func (r *Resolver) openDWARF(image *dwarfline.Image, form Form) (*dwarfline.File, error) {
+func (r *Resolver) openDWARF(image *dwarfline.Image, program string, form Form) (*dwarfline.File, error) {
 	return dwarfline.Open(image, dwarfline.Options{
-		Open: openImage, DebugDirs: r.debugDirs(),
+		Open: openImage, DebugDirs: r.debugDirs(), Program: program, Fetch: r.fetchImage,
 		Name: func(name string) string { return Demangle(name, form) },
 	})
 }

@@ -32,7 +32,7 @@ func (r *Resolver) kernelLines(form Form, m *format.Module, at []Address, visit 
 	if err != nil {
 		return err
 	}
-	d, err := r.openDWARF(vmlinux.image(path), form)
+	d, err := r.openDWARF(vmlinux.image(path), "", form)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,39 @@ func TestArchiveGivesTheSameLines(t *testing.T) {
 	}
 }
 
+// TestArchiveReplacesMissingUnits: the program is here, but its DWARF is incomplete.
+func TestArchiveReplacesMissingUnits(t *testing.T) {
+	dir := t.TempDir()
+	program, archive, out := filepath.Join(dir, "split"), filepath.Join(dir, "a.tar"), filepath.Join(dir, "out")
+	const source = "volatile int sink; static inline __attribute__((always_inline)) int inner(int i) { sink = i; return i * 3; }\n" +
+		"__attribute__((noinline)) int outer(int i) { return inner(i) + 1; }\nint main(int c, char **v) { return outer(c); }\n"
+	if err := os.WriteFile(filepath.Join(dir, "split.c"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("gcc", "-O1", "-g", "-gsplit-dwarf", "split.c", "-o", program, "-Wl,--build-id=0x"+strings.Repeat("ab", 20))
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	capture := captureAt(t, program, "outer", false)
+	if stderr, status := run(t, "--collect", archive, capture); status != cli.ExitOK || stderr != "" {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	units, err := filepath.Glob(filepath.Join(dir, "*.dwo"))
+	if err != nil || len(units) != 1 {
+		t.Fatalf("got %q, %v", units, err)
+	}
+	if err := os.Remove(units[0]); err != nil {
+		t.Fatal(err)
+	}
+	if stderr, status := run(t, "--symbol-archive", archive, "-o", out, capture); status != cli.ExitOK || stderr != "" {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if got, want := linesOf(t, out), "inner@split.c:1 outer@split.c:2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestCollectingReportsFilesWithoutABuildID(t *testing.T) {
 	c := compile(t, "unmarked", strings.Repeat("ab", 20))
 	c.build = nil

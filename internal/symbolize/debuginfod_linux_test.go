@@ -179,6 +179,46 @@ func TestLinesAreFetched(t *testing.T) {
 	}
 }
 
+// TestSupplementaryFilesAreFetched: dwz has moved what two debug files have in common to a third one.
+func TestSupplementaryFilesAreFetched(t *testing.T) {
+	id, dir, folder := strings.Repeat("ab", 20), t.TempDir(), t.TempDir()
+	in := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v: %s", name, args, err, out)
+		}
+	}
+	const source = "struct s { int a; long b; struct s *next; };\nstatic inline __attribute__((always_inline)) int inner(struct s *x) { return x->a * 3; }\n" +
+		"__attribute__((noinline)) int outer(struct s *x) { return inner(x) + 1; }\nint main(int c, char **v) { struct s x = {c}; return outer(&x); }\n"
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(dir, "dwz.c"), []byte(source), 0o600))
+	in("gcc", "-O1", "-g", "dwz.c", "-o", "program", "-Wl,--build-id=0x"+id)
+	in("gcc", "-O1", "-g", "dwz.c", "-o", "other")
+	program := filepath.Join(dir, "program")
+	capture := captureAt(t, program, "outer", false)
+	in("dwz", "-m", "common.debug", "program", "other")
+	in("objcopy", "--only-keep-debug", "program", filepath.Join(folder, "program.debug"))
+	in("objcopy", "--strip-all", "program")
+	must(os.Rename(filepath.Join(dir, "common.debug"), filepath.Join(folder, "common.debug")))
+	t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
+	url, _ := serverOf(t, folder)
+	await(t, url+"/buildid/"+id+"/debuginfo")
+	out := filepath.Join(t.TempDir(), "out")
+	if stderr, status := run(t, "--debuginfod", url, "-o", out, capture); status != cli.ExitOK || stderr != "" {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if got, want := linesOf(t, out), "inner@dwz.c:2 outer@dwz.c:3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestUnreachableServerCostsOneWarning(t *testing.T) {
 	here := compile(t, "here", strings.Repeat("ab", 20))
 	in := here.capture(t, "")
