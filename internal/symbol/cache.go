@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"container/list"
+	"errors"
 
 	"wprof/format"
 )
@@ -17,6 +18,12 @@ const (
 type reasonKey struct {
 	table format.ModuleKey
 	path  string
+}
+
+// failure is why a module could not be read.
+type failure struct {
+	why    string
+	absent bool // its file is nowhere
 }
 
 // tableKey identifies the table of a module. Modules with the same build-id share one.
@@ -37,7 +44,12 @@ func (r *Resolver) Why(m *format.Module) string {
 		}
 		return r.noKernel
 	}
-	return r.reasons[reasonKey{tableKey(m), string(m.Path)}]
+	return r.reasons[reasonKey{tableKey(m), string(m.Path)}].why
+}
+
+// IsAbsent reports whether a file has no names because it was not found anywhere. It is false if it was not looked up.
+func (r *Resolver) IsAbsent(m *format.Module) bool {
+	return r.reasons[reasonKey{tableKey(m), string(m.Path)}].absent
 }
 
 // load returns a module's table, which it reads if necessary; nil: there are no names.
@@ -67,7 +79,7 @@ func (r *Resolver) load(m *format.Module) *loaded {
 		if len(r.reasons) >= maxReasons {
 			clear(r.reasons)
 		}
-		r.reasons[why] = reason(err)
+		r.reasons[why] = failure{reason(err), errors.As(err, new(absentError))}
 		return nil
 	}
 	l.key, l.path = key, string(m.Path)

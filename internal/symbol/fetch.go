@@ -12,7 +12,7 @@ func (r *Resolver) tryFetched(m *format.Module, s *fileSearch) *loaded {
 	if r.options.Fetch == nil || len(m.BuildId) == 0 {
 		return nil
 	}
-	return r.try(&candidate{check: sameBuildID(m), open: func() (io.ReaderAt, int64, func(), error) {
+	return r.try(&candidate{check: sameBuildID(m), fetched: true, open: func() (io.ReaderAt, int64, func(), error) {
 		return r.options.Fetch(m.BuildId, false)
 	}}, s)
 }

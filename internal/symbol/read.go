@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"wprof/format"
 	"wprof/internal/jitdump"
@@ -23,6 +24,16 @@ var (
 	errNoSource     = errors.New("its symbols were not recorded")
 	errNoOffset     = errors.New("only its debug file was found, which lacks the file offsets of functions")
 )
+
+// absentError is why there are no functions of a file that was not found anywhere. The reason may be that of a server.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
+
+// isAbsence reports whether an error of opening a file says that it is not there.
+func isAbsence(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFile) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // reason returns the text of an error for Why.
 func reason(err error) string {
@@ -152,6 +163,7 @@ type candidate struct {
 	beside bool              // the path's own directory may be searched for it
 
 	debugDir bool // it is below a debug directory
+	fetched  bool // it is on another machine
 }
 
 // readFile tries the candidates in turn, and prefers the first with a symbol table of its own or in its debug file. If none is
@@ -183,6 +195,9 @@ func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
 		return s.stripped, nil
 	}
 	s.keep(nil)
+	if !s.found {
+		return nil, absentError{s.failed}
+	}
 	return nil, s.failed
 }
 
@@ -191,6 +206,7 @@ type fileSearch struct {
 	stripped *loaded  // the best file without a symbol table; its table is nil if it has no functions at all
 	failed   error    // why there is nothing better
 	differ   []string // paths of files of another build
+	found    bool     // there is a file at one of the places, usable or not
 }
 
 func (s *fileSearch) fail(err error) {
@@ -323,6 +339,8 @@ func (r *Resolver) open(c *candidate, s *fileSearch) (_ *loaded, err error) {
 		if errors.Is(err, errOther) {
 			s.differ = append(s.differ, c.path)
 		}
+		// A server that cannot be reached does not have the file either.
+		s.found = s.found || !c.fetched && !isAbsence(err)
 		return nil, err
 	}
 	l := &loaded{from: c.path, beside: c.beside}
@@ -337,7 +355,10 @@ func (r *Resolver) open(c *candidate, s *fileSearch) (_ *loaded, err error) {
 	if in == nil {
 		return nil, errNoFile
 	}
-	if l.file, err = Open(in, size); err != nil {
+	l.file, err = Open(in, size)
+	// The debug file alone does not count: the program itself is not there.
+	s.found = s.found || err != nil || l.file.mapsCode()
+	if err != nil {
 		return nil, err
 	}
 	if err = c.check(l.file); err != nil {

@@ -69,7 +69,7 @@ type Resolver struct {
 	tables   map[format.ModuleKey]*list.Element // of *loaded
 	recent   list.List                          // the most recently used table in front
 	bytes    int64
-	reasons  map[reasonKey]string
+	reasons  map[reasonKey]failure
 	stripped map[reasonKey]bool // files that were tried for a stripped file of their build-id, and are stripped too
 	kernel   *Kernel
 	noKernel string // why kernel is nil; "": it was not needed yet
@@ -98,7 +98,7 @@ func NewResolver(o Options) *Resolver {
 	if o.SignalledTime == 0 {
 		o.SignalledTime = time.Second
 	}
-	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]string), stripped: make(map[reasonKey]bool),
+	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]failure), stripped: make(map[reasonKey]bool),
 		maps: mapBudget{bytes: mapsBytes, time: mapsTime, refilled: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 

@@ -16,6 +16,8 @@ type finder struct {
 	servers *debuginfod.Client // may be nil
 	cancel  context.CancelFunc
 
+	absent absent
+
 	archives      []*symbolarchive.Archive
 	closeArchives func()
 }
@@ -42,7 +44,7 @@ func newFinder(inv *cli.Invocation, o symbol.Options) (*finder, error) {
 			}
 		}()
 	}
-	return &finder{symbol.NewResolver(o), inv, client, cancel, archives, closeArchives}, nil
+	return &finder{Resolver: symbol.NewResolver(o), inv: inv, servers: client, cancel: cancel, archives: archives, closeArchives: closeArchives}, nil
 }
 
 // Close releases its resources.
@@ -63,6 +65,9 @@ func (r *finder) report() {
 		if err := a.Problem(); err != nil {
 			r.inv.Warnf("read %s: %v", a.Name, err)
 		}
+	}
+	if text := r.absent.warning(); text != "" {
+		r.inv.Warnf("%s", text)
 	}
 	if r.servers != nil && r.inv.Bool("verbose") {
 		r.inv.Warnf("files from debuginfod servers: %d, %d bytes", r.servers.Downloads, r.servers.Bytes)

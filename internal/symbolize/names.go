@@ -19,7 +19,9 @@ import (
 // namer adds names to frames that have none.
 type namer struct {
 	names assemble.Namer
-	again bool // also to those that have some
+	// unnamed is told of frames that stay without a name.
+	unnamed func(m *format.Module, frames int)
+	again   bool // also to those that have some
 	// form is that of names which stand in the stream as in the symbol table. They keep theirs without reform.
 	form   symbol.Form
 	reform bool
@@ -86,6 +88,8 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 		n.result.LookedUp++
 		if name.OK {
 			n.result.Named++
+		} else if len(f.Lines) == 0 {
+			n.unnamed(m, 1)
 		}
 	} else if name.OK = name.line != nil; name.OK { // it keeps its name
 		name.Function, name.Offset = n.inForm(f.Lines[0].Function), f.FunctionOffset

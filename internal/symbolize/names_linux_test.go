@@ -191,28 +191,80 @@ func TestFramesGetNames(t *testing.T) {
 		named string
 		flags []string
 		want  string
+		// unnamed is the number of frames that the warning about absent files counts.
+		unnamed int
 	}{
-		{"the file at its path", here, "", nil, "outer inner"},
-		{"a name that is there", here, "mine", nil, "mine inner"},
-		{"--again", here, "mine", []string{"--again"}, "outer inner"},
-		{"another file at its path", strange, "", nil, "? ?"},
-		{"no file", moved, "", nil, "? ?"},
-		{"--debug-dir", moved, "", []string{"--debug-dir", filepath.Dir(here.path)}, "outer inner"},
+		{"the file at its path", here, "", nil, "outer inner", 0},
+		{"a name that is there", here, "mine", nil, "mine inner", 0},
+		{"--again", here, "mine", []string{"--again"}, "outer inner", 0},
+		{"another file at its path", strange, "", nil, "? ?", 0},
+		{"no file", moved, "", nil, "? ?", 2},
+		{"no file, and a name that is there", moved, "mine", nil, "mine ?", 1},
+		{"no file, and --again", moved, "mine", []string{"--again"}, "mine ?", 1},
+		{"a folder that has no such file", moved, "", []string{"--debug-dir", t.TempDir()}, "? ?", 2},
+		{"--debug-dir", moved, "", []string{"--debug-dir", filepath.Dir(here.path)}, "outer inner", 0},
 	} {
-		in, out := c.from.capture(t, c.named), filepath.Join(t.TempDir(), "out")
-		if stderr, status := run(t, append(c.flags, "-o", out, in)...); status != cli.ExitOK {
+		in, out, warning := c.from.capture(t, c.named), filepath.Join(t.TempDir(), "out"), ""
+		if c.unnamed > 0 {
+			warning = absentWarning(c.unnamed, c.from.path)
+		} else if c.from.path == strange.path {
+			warning = replacedWarning(strange.path)
+		}
+		if stderr, status := run(t, append(c.flags, "-o", out, in)...); status != cli.ExitOK || stderr != warning {
 			t.Fatalf("%s: status %d: %s", c.what, status, stderr)
 		}
 		if got := frames(t, out); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 		piped := filepath.Join(t.TempDir(), "piped")
-		if stderr, status := runOn(pipe(t, in), append(c.flags, "-o", piped)...); status != cli.ExitOK {
+		if stderr, status := runOn(pipe(t, in), append(c.flags, "-o", piped)...); status != cli.ExitOK || stderr != warning {
 			t.Fatalf("%s, through a pipe: status %d: %s", c.what, status, stderr)
 		}
 		if got := frames(t, piped); got != c.want {
 			t.Errorf("%s, through a pipe: %s, want %s", c.what, got, c.want)
 		}
+	}
+}
+
+// absentWarning is the message about frames of one file that was not found.
+func absentWarning(frames int, path string) string {
+	count, what := "1 frame has no name", "it"
+	if frames > 1 {
+		count, what = fmt.Sprintf("%d frames have no names", frames), "them"
+	}
+	return fmt.Sprintf("wprof-symbolize: 1 file was not found, so that %s: %q; --debug-dir, --debuginfod or --symbol-archive can provide %s\n", count, path, what)
+}
+
+func replacedWarning(path string) string {
+	return fmt.Sprintf("wprof-symbolize: not used, because it was replaced after the recording or is of another build: %q\n", path)
+}
+
+// A program without symbols is there: nothing can be done about it by its path.
+func TestStrippedFileIsNotReportedAsAbsent(t *testing.T) {
+	here := compile(t, "here", strings.Repeat("ab", 20))
+	if out, err := exec.Command("strip", here.path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if stderr, status := run(t, "-o", out, here.capture(t, "")); status != cli.ExitOK || stderr != "" {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if got := frames(t, out); got != "? ?" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A debug file lacks the file offsets of code, so that frames have no names without the program.
+func TestDebugFileWithoutItsProgramIsReported(t *testing.T) {
+	here, folder := compile(t, "here", strings.Repeat("ab", 20)), t.TempDir()
+	in := here.capture(t, "")
+	splitProgram(t, here, folder)
+	if err := os.Rename(filepath.Join(folder, "here.debug"), filepath.Join(folder, "here")); err != nil {
+		t.Fatal(err)
+	}
+	stderr, status := run(t, "--debug-dir", folder, "-o", filepath.Join(t.TempDir(), "out"), in)
+	if want := absentWarning(2, here.path); status != cli.ExitOK || stderr != want {
+		t.Errorf("status %d: %q, want %q", status, stderr, want)
 	}
 }
 
@@ -226,7 +278,7 @@ func TestReplacedFileIsReportedOnce(t *testing.T) {
 		if how == "pipe" {
 			stderr, status = runOn(pipe(t, in), "-o", out)
 		}
-		want := "wprof-symbolize: not used, because it was replaced after the recording or is of another build: \"" + strange.path + "\"\n"
+		want := replacedWarning(strange.path)
 		if status != cli.ExitOK || stderr != want {
 			t.Errorf("from a %s: status %d, %q, want %q", how, status, stderr, want)
 		}

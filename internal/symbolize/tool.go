@@ -121,7 +121,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 		return err
 	}
 	defer resolver.Close()
-	o := assemble.Options{Progress: bar.Set, Names: reasons{resolver.Resolver}}
+	o := assemble.Options{Progress: bar.Set, Names: reasons{resolver}}
 	lines := &spoolLines{resolver: resolver.Resolver}
 	if !inv.Bool("no-lines") {
 		o.Lines = lines
@@ -171,7 +171,7 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 		return err
 	}
 	defer resolver.Close()
-	names := &namer{names: resolver, again: inv.Bool("again"), form: symbol.ParseForm(inv.String("demangle")), reform: inv.IsSet("demangle")}
+	names := &namer{names: resolver, unnamed: resolver.countUnnamed, again: inv.Bool("again"), form: symbol.ParseForm(inv.String("demangle")), reform: inv.IsSet("demangle")}
 	f, err := filter.New(in.In, out, !in.IsRegular(), filter.Options{
 		Level: inv.CompressionLevel(out), Version: cli.Version(), Frame: names.define, Stack: names.settle,
 		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),

@@ -70,7 +70,9 @@ func TestFewOpenFiles(t *testing.T) {
 		{"wprof-info", "--check", file}, {"wprof-info", "--dump", file}, {"wprof-json", file}, {"wprof-json", "--stream", "--start", "1ms", file},
 	} {
 		got := limited(t, "-n 16", args[0], args[1:]...)
-		if got.Status != 0 || len(got.Stderr) > 0 {
+		// Files of processes in other containers are not here.
+		quiet := len(got.Stderr) == 0 || args[0] == "wprof-symbolize" && strings.Contains(string(got.Stderr), " not found, so that ")
+		if got.Status != 0 || !quiet {
 			t.Errorf("%v with 16 open files: status %d: %s", args, got.Status, got.Stderr)
 		}
 	}
