@@ -290,3 +290,30 @@ func TestDifferenceTitleNamesBothCaptures(t *testing.T) {
 		}
 	}
 }
+
+func TestCaptureWithoutSourceLinesIsReported(t *testing.T) {
+	bare := strings.NewReplacer(` file="busy.c" line=7`, "", ` file="busy.c" line=17`, "").Replace(capture)
+	noUser := strings.NewReplacer(" stack=1", "", " stack=2", "").Replace(bare)
+	for _, c := range []struct {
+		what, text, args string
+		warns            bool
+	}{
+		{"with lines", capture, "--lines", false},
+		{"with lines", capture, "--inline", false},
+		{"without lines", bare, "", false},
+		{"without lines", bare, "--lines", true},
+		{"without lines", bare, "--inline", true},
+		{"without lines", bare, "--inline --lines --svg", true},
+		{"without lines, two ranges", bare, "--lines --start 5ms --diff-end 5ms", true},
+		{"without user frames", noUser, "--lines --inline", false},
+	} {
+		file := written(t, fromtext.Stream(t, c.text))
+		want := ""
+		if c.warns {
+			want = "wprof-flame: " + file + ": no frame has a source line: record with --lines, or run wprof-symbolize first\n"
+		}
+		if got := run(t, nil, append(strings.Fields(c.args), file)...); got.Status != 0 || string(got.Stderr) != want {
+			t.Errorf("%s, %q: status %d, %q, want %q", c.what, c.args, got.Status, got.Stderr, want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type request struct {
 	input    filter.Options
 	base     filter.Options // of the capture to compare with
 	filtered bool           // flags of the filter were given
+	lineless string         // the capture that was reported to have no source lines
 }
 
 // form is an output format.

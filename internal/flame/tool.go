@@ -110,6 +110,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		}
 		inv.Warnf("%s: the capture has no event type %s; %s", name, printable.Text(event), printable.Text(others))
 	}
+	q.warnOfNoLines(inv, p, name)
 	if p.About.IsCount {
 		q.text.Unit = folded.Samples
 	}
@@ -121,6 +122,15 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	}
 	done := cli.CaptureResult{DroppedThreads: p.About.DroppedThreads, Lost: p.About.IsLossy, Damage: r.Damage()}
 	return p, in.Outcome(done, err), nil
+}
+
+// warnOfNoLines reports that --lines and --inline show nothing. Two ranges of one capture need only one message.
+func (q *request) warnOfNoLines(inv *cli.Invocation, p *profile.Profile, name string) {
+	if !q.view.Lines && !q.view.Inline || !p.About.UserFrames || p.About.SourceLines || q.lineless == name {
+		return
+	}
+	q.lineless = name
+	inv.Warnf("%s: no frame has a source line: record with --lines, or run wprof-symbolize first", name)
 }
 
 // openOther opens the capture that the input is compared with; nil without --diff.

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -260,6 +261,7 @@ func (s *interner) frame(p *stackFrame, kernel bool) FrameID {
 }
 
 func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
+	s.noteLines(f, kernel)
 	d := Frame{Kernel: kernel, Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
@@ -286,6 +288,13 @@ func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Fram
 		d.Functions = append(d.Functions, of)
 	}
 	return d
+}
+
+// noteLines keeps whether any frame is of user code, and whether any has a line in the source.
+func (s *interner) noteLines(f *format.Frame, kernel bool) {
+	about := &s.p.About
+	about.UserFrames = about.UserFrames || !kernel
+	about.SourceLines = about.SourceLines || slices.ContainsFunc(f.Lines, func(l *format.Line) bool { return l.GetLine() > 0 || len(l.GetFile()) > 0 })
 }
 
 // Memory for a name and a frame besides their text, bytes.

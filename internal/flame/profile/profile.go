@@ -61,6 +61,8 @@ type About struct {
 	NotSeen        []string // those of Events that the capture does not have
 	OtherEvents    []string // names of other events that it has, a few
 	IsCount        bool     // no event is a span, and Ns is the number of events
+	UserFrames     bool     // there are frames of user code
+	SourceLines    bool     // there are frames with a line in the source, whether or not Options.Lines keeps it
 }
 
 // Source is a source of samples.
