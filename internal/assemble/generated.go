@@ -15,6 +15,7 @@ type GeneratedCode struct {
 	Files   []string // paths of the files whose code it has mapped
 	Stacks  uint64   // with frames in generated code
 	Unnamed uint64   // of these, stacks in which one of these frames has no name
+	Named   uint64   // of these, stacks in which one of these frames has a name
 	Cut     uint64   // of these, stacks whose outermost frame is in generated code, where no thread begins
 }
 
@@ -26,7 +27,7 @@ const (
 )
 
 // hasGenerated describes the generated code in a part of a stack.
-type hasGenerated struct{ any, unnamed, cut bool }
+type hasGenerated struct{ any, unnamed, named, cut bool }
 
 // generatedIn looks for generated code in the frames of a part. In a live stream, code in a module that may have names counts as
 // named.
@@ -37,7 +38,8 @@ func (c *code) generatedIn(p *part) (g hasGenerated) {
 			continue
 		}
 		g.any = true
-		g.unnamed = g.unnamed || f.function == "" && (c.queue == nil || !f.module.wanted)
+		unnamed := f.function == "" && (c.queue == nil || !f.module.wanted)
+		g.unnamed, g.named = g.unnamed || unnamed, g.named || !unnamed
 		g.cut = g.cut || i == 0 && !p.isTooDeep()
 	}
 	return g
@@ -70,6 +72,9 @@ func (c *code) countGenerated(pid uint32, has hasGenerated) {
 	g.Stacks++
 	if has.unnamed {
 		g.Unnamed++
+	}
+	if has.named {
+		g.Named++
 	}
 	if has.cut {
 		g.Cut++

@@ -22,7 +22,7 @@ side 3013 jit pid=20
 round 4000
 end 4100
 `, textOptions())
-	const want = "[{PID:10 Name:alpha Files:[/bin/alpha /bin/plain] Stacks:2 Unnamed:2 Cut:1} {PID:20 Name: Files:[/usr/lib/libjvm.so] Stacks:1 Unnamed:0 Cut:0}]"
+	const want = "[{PID:10 Name:alpha Files:[/bin/alpha /bin/plain] Stacks:2 Unnamed:2 Named:0 Cut:1} {PID:20 Name: Files:[/usr/lib/libjvm.so] Stacks:1 Unnamed:0 Named:1 Cut:0}]"
 	if got := fmt.Sprintf("%+v", summary.Generated); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

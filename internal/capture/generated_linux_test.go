@@ -34,6 +34,11 @@ func TestGeneratedCodeGetsTheAdviceOfItsRuntime(t *testing.T) {
 		},
 		{assemble.GeneratedCode{PID: 7, Name: "java", Files: []string{"libjvm.so"}, Stacks: 90, Unnamed: 8, Cut: 8}, ""},
 		{assemble.GeneratedCode{PID: 7, Name: "node", Files: []string{"node"}, Stacks: 4, Unnamed: 4}, ""},
+		{assemble.GeneratedCode{PID: 7, Name: "node", Files: []string{"node"}, Stacks: 90, Unnamed: 80, Named: 85}, ""},
+		{
+			assemble.GeneratedCode{PID: 7, Name: "node", Files: []string{"node"}, Stacks: 90, Unnamed: 80, Named: 10},
+			"the generated code of node (PID 7) has no names: start it with --perf-basic-prof",
+		},
 	} {
 		if got := generatedText(&c.process); got != c.want {
 			t.Errorf("%+v\ngot  %s\nwant %s", c.process, got, c.want)
