@@ -104,6 +104,7 @@ static __always_inline bool step_signal(struct unwind_walk *w)
 #define REGS_BX 40 /* place of rbx in struct pt_regs */
 #define REGS_AX 80
 #define BX_GONE 1  /* internal/unwind: bxGone */
+#define FP_GONE 1  /* no address, and not 0, with which threads begin */
 
 /* Registers but rbx, which functions keep for their callers, are not followed beyond the innermost frame. */
 static __always_inline bool is_known(const struct unwind_walk *w, const struct unwind_rule *rule)
@@ -168,7 +169,8 @@ static __always_inline bool find_fp(struct unwind_walk *w, const struct unwind_r
 		w->fp_at = w->fp + (__s64)rule->fp_offset;
 		break;
 	default:
-		w->fp = w->fp_at = 0;
+		w->fp = FP_GONE;
+		w->fp_at = 0;
 	}
 	w->has_own_fp = 1;
 	return true;

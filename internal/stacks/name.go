@@ -18,7 +18,7 @@ const (
 
 // Names of frames that are no functions, in brackets as perf writes them.
 const (
-	CutFrame  = "[cut]"  // the stack is deeper than what was taken
+	CutFrame  = "[cut]"  // the stack lacks its outer functions
 	LostFrame = "[lost]" // the definition is missing: the stream is damaged
 )
 

@@ -67,7 +67,7 @@ func collect(inv *cli.Invocation) error {
 		inv.Warnf("the archive lacks the source lines of %d places beyond the first %d", wanted.places-maxAhead, maxAhead)
 	}
 	if len(missing) > 0 {
-		inv.Warnf("the archive lacks %d of %d files, which have no symbols here: %s", len(missing), wanted.files, listed(missing))
+		inv.Warnf("%d of %d files have no symbols here, and are not in the archive: %s", len(missing), wanted.files, listed(missing))
 	}
 	if len(wanted.unmarked) > 0 {
 		paths := slices.Sorted(maps.Keys(wanted.unmarked))

@@ -21,7 +21,7 @@ func TestArchiveNamesWhereTheProgramIsNot(t *testing.T) {
 	}
 	archive := filepath.Join(t.TempDir(), "symbols.tar")
 	stderr, status := run(t, "--collect", archive, in, second, third, in)
-	if want := "wprof-symbolize: the archive lacks 1 of 3 files, which have no symbols here: \"" + gone.path + "\"\n"; status != cli.ExitOK || stderr != want {
+	if want := "wprof-symbolize: 1 of 3 files have no symbols here, and are not in the archive: \"" + gone.path + "\"\n"; status != cli.ExitOK || stderr != want {
 		t.Fatalf("status %d: %q, want %q", status, stderr, want)
 	}
 	for _, path := range []string{here.path, other.path} {
