@@ -297,11 +297,15 @@ func (u *unwinder) keepIndex() (isPending bool) {
 	return isPending
 }
 
+// loopMajor is that of loop devices: LOOP_MAJOR in include/uapi/linux/major.h. Images of file systems that were made at a fixed time may
+// have other files with the same numbers, and take the place of others on the same device.
+const loopMajor = 7
+
 // keepStored adds a file to the index.
 func (u *unwinder) keepStored(s unwind.Stored) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if s.Name != "" && !slices.Contains(u.stored, s) {
+	if s.Name != "" && s.Device>>20 != loopMajor && !slices.Contains(u.stored, s) {
 		u.stored = slices.Insert(u.stored, 0, s)
 		u.changed = true
 	}
