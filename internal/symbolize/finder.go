@@ -66,7 +66,8 @@ func (r *finder) report() {
 			r.inv.Warnf("read %s: %v", a.Name, err)
 		}
 	}
-	if text := r.absent.warning(); text != "" {
+	// What an archive lacks had no symbols where it was made, which was reported there.
+	if text := r.absent.warning(); text != "" && len(r.archives) == 0 {
 		r.inv.Warnf("%s", text)
 	}
 	if r.servers != nil && r.inv.Bool("verbose") {
