@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -72,9 +73,10 @@ func (a *absent) list() string {
 	return list
 }
 
-// countUnnamed counts frames of a module that have no names, if its file was not found.
+// countUnnamed counts frames of a module that have no names, if its file was not found. Files in memory (memfd_create) are in no
+// directory.
 func (r *finder) countUnnamed(m *format.Module, frames int) {
-	if frames > 0 && r.IsAbsent(m) {
+	if frames > 0 && r.IsAbsent(m) && !bytes.HasPrefix(m.Path, []byte("/memfd:")) {
 		r.absent.add(m.Path, frames)
 	}
 }

@@ -46,18 +46,20 @@ func TestAbsentFilesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// A spool's names are looked up for several frames at a time.
-func TestNamesOfASpoolCountFramesOfAbsentFiles(t *testing.T) {
+// Only files that could be somewhere count.
+func TestFilesThatAreInNoFolderAreNotAbsent(t *testing.T) {
 	r := &finder{Resolver: symbol.NewResolver(symbol.Options{})}
 	defer r.Resolver.Close()
-	file := &format.Module{Path: []byte("/nonexistent/program"), BuildId: []byte{1, 2}, Kind: uint32(format.ModuleKind_MODULE_FILE)}
-	generated := &format.Module{Path: []byte("/tmp/perf-1.map"), Kind: uint32(format.ModuleKind_MODULE_JIT)}
-	for _, m := range []*format.Module{file, generated} {
-		if err := (reasons{r}).Names(m, make([]symbol.Address, 3), make([]symbol.Name, 3)); err == nil {
-			t.Errorf("%s: no reason for missing names", m.Path)
+	for path, kind := range map[string]format.ModuleKind{
+		"/nonexistent/program": format.ModuleKind_MODULE_FILE, "/memfd:code": format.ModuleKind_MODULE_FILE, "/tmp/perf-1.map": format.ModuleKind_MODULE_JIT,
+	} {
+		m := &format.Module{Path: []byte(path), BuildId: []byte(path), Kind: uint32(kind)}
+		if err := r.Names(m, make([]symbol.Address, 3), make([]symbol.Name, 3)); err != nil {
+			t.Fatal(err)
 		}
+		r.countUnnamed(m, 3)
 	}
-	if len(r.absent.frames) != 1 || r.absent.frames[string(file.Path)] != 3 {
-		t.Errorf("got %v, want 3 frames of %s", r.absent.frames, file.Path)
+	if len(r.absent.frames) != 1 || r.absent.frames["/nonexistent/program"] != 3 {
+		t.Errorf("got %v, want 3 frames of one file", r.absent.frames)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // namer adds names to frames that have none.
 type namer struct {
 	names assemble.Namer
-	// unnamed is told of frames that stay without a name.
+	// unnamed counts frames that stay without a name.
 	unnamed func(m *format.Module, frames int)
 	again   bool // also to those that have some
 	// form is that of names which stand in the stream as in the symbol table. They keep theirs without reform.

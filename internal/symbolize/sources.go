@@ -13,21 +13,14 @@ import (
 	"wprof/internal/symbol"
 )
 
-// reasons is a finder that also reports why a module has no names, and counts the frames without one.
-type reasons struct{ *finder }
+// reasons is a resolver that also reports why a module has no names.
+type reasons struct{ *symbol.Resolver }
 
 // Names implements assemble.Namer.
 func (r reasons) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	if err := r.Resolver.Names(m, at, out); err != nil {
 		return err
 	}
-	named := 0
-	for i := range at {
-		if out[i].OK {
-			named++
-		}
-	}
-	r.countUnnamed(m, len(at)-named)
 	if why := r.Why(m); why != "" {
 		return errors.New(why)
 	}

@@ -121,7 +121,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 		return err
 	}
 	defer resolver.Close()
-	o := assemble.Options{Progress: bar.Set, Names: reasons{resolver}}
+	o := assemble.Options{Progress: bar.Set, Names: reasons{resolver.Resolver}}
 	lines := &spoolLines{resolver: resolver.Resolver}
 	if !inv.Bool("no-lines") {
 		o.Lines = lines
