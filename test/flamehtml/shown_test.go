@@ -304,7 +304,7 @@ func TestLabelsKeepFileAndLine(t *testing.T) {
 	const load = "shop::storage::load (svc.cpp:22)"
 	for _, c := range []struct{ name, want string }{
 		{load, load}, {load, "…storage::load (svc.cpp:22)"}, {load, "…load (svc.cpp:22)"}, {load, "lo… (svc.cpp:22)"},
-		{load, "l… (svc.cpp:22)"}, {load, "(svc.cpp:22)"}, {load, "load (svc…"},
+		{load, "l… (svc.cpp:22)"}, {load, "(svc.cpp:22)"}, {load, "load"},
 		{"get_or_make<handle(int)::<lambda(int)> > (svc.cpp:22)", "get_or_make<handle(int)::… (svc.cpp:22)"},
 		{"main (svc.cpp:78)", "m… (svc.cpp:78)"}, {"main (svc.cpp)", "main (svc…"}, {load, ""},
 	} {
