@@ -19,20 +19,11 @@ func (r *Resolver) tryFetched(m *format.Module, s *fileSearch) *loaded {
 
 // fetchDebug gives a stripped file the symbols of its debug file from another machine. It reports whether it did.
 func (r *Resolver) fetchDebug(l *loaded) bool {
-	if r.options.Fetch == nil || len(l.file.buildID) == 0 {
+	debug, done := r.fetchDebugFile(l.file.buildID, func(debug *File) bool { return l.file.useDebug(debug) == nil })
+	if debug == nil {
 		return false
 	}
-	in, size, done, err := r.options.Fetch(l.file.buildID, true)
-	if err != nil {
-		return false
-	}
-	if done != nil {
-		l.close = append(l.close, done)
-	}
-	debug, err := Open(in, size)
-	if err != nil || l.file.useDebug(debug) != nil {
-		return false
-	}
+	l.close = append(l.close, done)
 	table, err := l.file.Table()
 	if err != nil {
 		return false
@@ -41,8 +32,8 @@ func (r *Resolver) fetchDebug(l *loaded) bool {
 	return true
 }
 
-// fetchDWARF opens the debug file of a build-id from another machine, and returns what closes it; nil: there is none that is usable.
-func (r *Resolver) fetchDWARF(buildID []byte, usable func(*File) bool) (debug *File, done func()) {
+// fetchDebugFile opens the debug file of a build-id from another machine, and returns what closes it; nil: there is none that is usable.
+func (r *Resolver) fetchDebugFile(buildID []byte, usable func(*File) bool) (debug *File, done func()) {
 	if r.options.Fetch == nil || len(buildID) == 0 {
 		return nil, nil
 	}
@@ -62,7 +53,7 @@ func (r *Resolver) fetchDWARF(buildID []byte, usable func(*File) bool) (debug *F
 
 // fetchImage opens a supplementary debug file from another machine.
 func (r *Resolver) fetchImage(buildID []byte) (*dwarfline.Image, func(), error) {
-	f, done := r.fetchDWARF(buildID, func(*File) bool { return true })
+	f, done := r.fetchDebugFile(buildID, func(*File) bool { return true })
 	if f == nil {
 		return nil, nil, errNoFile
 	}

@@ -176,7 +176,7 @@ func (r *Resolver) findDWARF(l *loaded) (debug *File, path string, done func()) 
 		return debug, "", func() {}
 	}
 	if l.file.goLines() == nil {
-		debug, done = r.fetchDWARF(l.file.buildID, usable)
+		debug, done = r.fetchDebugFile(l.file.buildID, usable)
 	}
 	return debug, "", done
 }

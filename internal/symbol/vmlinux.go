@@ -58,7 +58,7 @@ func (r *Resolver) findVmlinux(buildID []byte) (vmlinux *File, path string, done
 		in.Close()
 	}
 	if r.options.FetchKernel {
-		vmlinux, done = r.fetchDWARF(buildID, usable)
+		vmlinux, done = r.fetchDebugFile(buildID, usable)
 	}
 	return vmlinux, "", done
 }
