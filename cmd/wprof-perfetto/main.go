@@ -17,7 +17,7 @@ func main() {
 		Groups: []cli.Group{
 			{Title: "What to show", Flags: []cli.Flag{
 				{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Default: "sched,threads", Choices: perfetto.Features(), CommaList: true, Negate: true, Usage: "Parts of the trace; no- before a part leaves it out. sched: CPU tracks and thread states. threads: the thread view, with a slice for each time that a thread was on a CPU or blocked, and instants for forks, renames, execs and exits. arrows: in the thread view, instants and arrows for wakeups and preemptions (on by default with no-sched; thread states show wakers without it). sched-extras: more annotations there (compound delay, wakeup chain, CPUs, priorities, previous and next thread). tidpid: thread and process ids in names and annotations. timer-ticks: an instant for each timer sample. embed-stacks: sampled stacks as nested slices."},
-				{Name: "blocked-min", Kind: cli.Duration, Value: "DURATION", Usage: "Shortest blocked time that the thread view draws. A number without a unit is milliseconds. By default it draws those of 1ms or more and those with a stack, except of kernel threads in state I."},
+				{Name: "blocked-min", Kind: cli.Duration, Value: "DURATION", Usage: "Shortest blocked time that the thread view draws. A number without a unit is milliseconds, from 100 on. By default it draws those of 1ms or more and those with a stack, except of kernel threads in state I."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},

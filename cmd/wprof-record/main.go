@@ -33,14 +33,15 @@ func tool() cli.Tool {
 			"Needs CAP_BPF and CAP_PERFMON (root has them), Linux 6.1 or later, and a kernel with BTF.",
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
-				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds. A command is by default recorded to its end."},
+				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds, from 100 on. A command is by default recorded to its end."},
 				{Name: "until-exit", Usage: "With --pid: end the recording when all these processes have ended. A process that does not exist is an error."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
-				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
+				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Hint: capture.FeatureHint, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. -SKIND replaces the defaults, -S+KIND adds to them."},
+				{Name: "freq", Aliases: []string{"F"}, Kind: cli.String, Value: "HZ", Check: capture.CheckFrequency, Usage: "Sampling frequency: -F 99 is -S+timer=99hz."},
 				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
 				{Name: "unwind", Kind: cli.String, Value: "auto|fp|tables", Default: "auto", Choices: []string{"auto", "fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by the call frame information of files, and by frame pointers where a file has none. auto: tables on x86-64, fp elsewhere."},
 				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Maximum kernel memory for tables, 2mb to 4gb. It is allocated as tables are made: 130 kB for libc, 1 to 7% of the size of a file."},

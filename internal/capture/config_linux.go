@@ -244,6 +244,14 @@ func (cfg *Config) groups() format.Group {
 // Features returns the words that -f takes, each also with the prefix no-.
 func Features() []string { return groupNames(^format.Group(0)) }
 
+// FeatureHint returns advice on a value of -f that names no group: it may be a frequency, which is -F of perf.
+func FeatureHint(value string) string {
+	if CheckFrequency(value) != nil {
+		return ""
+	}
+	return "the sampling frequency is -F " + value
+}
+
 // FeaturesHelp lists the features that are on and those that are off unless requested.
 func FeaturesHelp() string {
 	var on, off []string

@@ -50,8 +50,10 @@ func CheckStacks(value string) error { return new(Stacks).add(value) }
 func stacks(inv *cli.Invocation) (Stacks, error) {
 	s := Stacks{Timer: defaultPeriod, OffCPU: true, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
 	if inv.Bool("no-stacks") {
-		if inv.IsSet("stacks") {
-			return s, cli.Usagef("--stacks and --no-stacks contradict each other")
+		for _, flag := range []string{"stacks", "freq"} {
+			if inv.IsSet(flag) {
+				return s, cli.Usagef("--%s and --no-stacks contradict each other", flag)
+			}
 		}
 		return Stacks{}, nil
 	}
@@ -64,6 +66,13 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 		if err := s.add(value); err != nil {
 			return s, cli.Usagef("--stacks: %w", err)
 		}
+	}
+	if inv.IsSet("freq") {
+		period, err := parseFrequency(inv.String("freq"))
+		if err != nil {
+			return s, cli.Usagef("--freq: %w", err)
+		}
+		s.Timer = period
 	}
 	if !s.Kernel && !s.User {
 		s.OffCPU, s.Waker = false, false
@@ -122,6 +131,23 @@ func parsePeriod(rate string) (time.Duration, error) {
 	return period, nil
 }
 
+// CheckFrequency validates the value of -F before anything happens.
+func CheckFrequency(value string) error {
+	_, err := parseFrequency(value)
+	return err
+}
+
+// parseFrequency reads 99, 99hz or 1khz.
+func parseFrequency(text string) (time.Duration, error) {
+	if strings.Trim(text, "0123456789.") == "" {
+		text += "hz"
+	}
+	if !strings.HasSuffix(strings.ToLower(text), "hz") {
+		return 0, fmt.Errorf("%q is not a frequency like 99 or 1khz", text)
+	}
+	return parsePeriod(text)
+}
+
 func periodOf(rate string) (time.Duration, error) {
 	if text, ok := strings.CutSuffix(strings.ToLower(rate), "hz"); ok {
 		scale := 1.0
@@ -134,8 +160,8 @@ func periodOf(rate string) (time.Duration, error) {
 		}
 		return time.Duration(min(float64(time.Second)/(hz*scale), float64(2*longestPeriod))), nil
 	}
-	period, bare, err := cli.ParseDuration(rate)
-	if err != nil || bare {
+	period, err := cli.ParseDuration(rate)
+	if err != nil || strings.Trim(rate, "0123456789.") == "" {
 		return 0, fmt.Errorf("%q is neither a rate like 99hz nor a period like 5ms", rate)
 	}
 	return period, nil

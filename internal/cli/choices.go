@@ -17,10 +17,20 @@ func choose(f Flag, value string) error {
 			return EmptyEntry(value, "valid are "+strings.Join(f.Choices, ", "))
 		}
 		if !slices.Contains(valid, w) {
-			return fmt.Errorf("%q is not one of its values; %s", w, didYouMean(w, f.suggestions(w)))
+			return fmt.Errorf("%q is not one of its values; %s", w, f.advice(w))
 		}
 	}
 	return nil
+}
+
+// advice returns how to replace a word that is none of the choices.
+func (f Flag) advice(word string) string {
+	if f.Hint != nil {
+		if hint := f.Hint(word); hint != "" {
+			return hint
+		}
+	}
+	return didYouMean(word, f.suggestions(word))
 }
 
 // words returns the parts of a value that must be choices.

@@ -58,7 +58,7 @@ func (inv *Invocation) IsSet(name string) bool { return inv.values.IsSet(key(nam
 // Duration is the value of a Duration flag. Wrong ones were refused before the tool ran; 0 for a flag without value and
 // default.
 func (inv *Invocation) Duration(name string) time.Duration {
-	d, _, _ := ParseDuration(inv.String(name))
+	d, _ := ParseDuration(inv.String(name))
 	return d
 }
 
@@ -78,16 +78,4 @@ func (inv *Invocation) Int(name string) int {
 func (inv *Invocation) Warnf(format string, a ...any) {
 	inv.bar.interrupt(inv.Std.Err)
 	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Progname, oneLine(fmt.Sprintf(format, a...)))
-}
-
-// warnBareDurations warns of small numbers without a unit, which are milliseconds, because seconds were probably intended.
-func (inv *Invocation) warnBareDurations() {
-	for _, f := range inv.Tool.flags() {
-		if f.Kind != Duration || !inv.IsSet(f.Name) {
-			continue
-		}
-		if d, bare, err := ParseDuration(inv.String(f.Name)); err == nil && bare && d > 0 && d < 100*time.Millisecond {
-			inv.Warnf("--%s %s means %[2]s ms; a duration in seconds is --%[1]s %[2]ss", f.Name, inv.String(f.Name))
-		}
-	}
 }

@@ -74,7 +74,7 @@ func (f Flag) validate(value string) error {
 	var err error
 	switch f.Kind {
 	case Duration:
-		_, _, err = ParseDuration(value)
+		_, err = ParseDuration(value)
 	case Size:
 		_, err = ParseSize(value)
 	case Int:

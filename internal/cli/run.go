@@ -53,7 +53,6 @@ func (inv *Invocation) run() error {
 	case inv.IsSet("completion"):
 		text = t.completion(inv.String("completion"))
 	default:
-		inv.warnBareDurations()
 		inv.watchSignals()
 		defer inv.end()
 		return t.Run(inv)

@@ -134,7 +134,7 @@ func (s *speller) separate(f Flag, typed string) error {
 // valueless adds an Optional flag without a value, unless the next argument was intended as its value.
 func (s *speller) valueless(f Flag, typed, joint string) error {
 	if s.valueIsNext(f) {
-		return Usagef("%s takes its value without a space: write %s%s%s", typed, typed, joint, s.rest[0])
+		return Usagef("no space after %s: write %s%s%s", typed, typed, joint, s.rest[0])
 	}
 	s.put(f, "")
 	return nil

@@ -33,8 +33,9 @@ type Flag struct {
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
 	Negate    bool
-	Files     bool // the value is a file, for completion
-	ListFile  bool // @FILE is a value, see [ExpandLists]; for completion
+	Hint      func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
+	Files     bool                      // the value is a file, for completion
+	ListFile  bool                      // @FILE is a value, see [ExpandLists]; for completion
 
 	Check func(string) error // validates a value before anything else happens
 }

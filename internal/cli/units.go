@@ -8,34 +8,40 @@ import (
 	"time"
 )
 
+// smallestBare is the smallest number that is accepted without a unit, besides 0. A smaller one is more often intended as seconds.
+const smallestBare = 100
+
 // ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m, 1h or several of them as in 1m30s. A number without a unit is
-// milliseconds, and bare is true. Signs, exponents, spaces and what no int64 of nanoseconds can hold are errors.
-func ParseDuration(s string) (d time.Duration, bare bool, err error) {
+// milliseconds, from 100 on. Signs, exponents, spaces and what no int64 of nanoseconds can hold are errors.
+func ParseDuration(s string) (time.Duration, error) {
 	if strings.HasPrefix(s, "-") {
-		return 0, false, fmt.Errorf("%q is negative, not a duration like 5s, 250ms or 1m30s", s)
+		return 0, fmt.Errorf("%q is negative, not a duration like 5s, 250ms or 1m30s", s)
 	}
 	total := 0.0
 	rest := s
 	for {
 		var number, unit string
 		number, unit, rest = firstUnit(rest)
-		bare = unit == ""
+		bare := unit == ""
 		if bare && len(number) < len(s) {
-			return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
+			return 0, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
 		}
 		scale, ok := map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}[unit]
 		if !ok {
-			return 0, false, fmt.Errorf("%q is not a duration: the unit is one of ns, us, ms, s, m, h", s)
+			return 0, fmt.Errorf("%q is not a duration: the unit is one of ns, us, ms, s, m, h", s)
 		}
 		v, err := decimal(number)
 		if err != nil {
-			return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
+			return 0, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
+		}
+		if bare && v > 0 && v < smallestBare {
+			return 0, fmt.Errorf("%q has no unit: write %[2]ss or %[2]sms", s, number)
 		}
 		if total += v * scale; total > math.MaxInt64/2 {
-			return 0, false, fmt.Errorf("%q is too long a duration", s)
+			return 0, fmt.Errorf("%q is too long a duration", s)
 		}
 		if rest == "" {
-			return time.Duration(math.Round(total)), bare, nil
+			return time.Duration(math.Round(total)), nil
 		}
 	}
 }

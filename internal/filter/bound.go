@@ -17,7 +17,7 @@ type Bound struct {
 	at     time.Time     // not zero: this time of day instead
 }
 
-// ParseBound parses an offset like 1.5s or 250ms, where a bare number is milliseconds, or a time of day like
+// ParseBound parses an offset like 1.5s or 250ms, where a number without a unit is milliseconds, or a time of day like
 // @2026-11-21T02:00:00.5Z. An empty text is no bound.
 func ParseBound(text string) (Bound, error) {
 	if text == "" {
@@ -30,9 +30,9 @@ func ParseBound(text string) (Bound, error) {
 		}
 		return Bound{set: true, at: at}, nil
 	}
-	offset, _, err := cli.ParseDuration(text)
+	offset, err := cli.ParseDuration(text)
 	if err != nil {
-		return Bound{}, fmt.Errorf("%w, nor a time of day like @2026-11-21T02:00:00.5Z", err)
+		return Bound{}, fmt.Errorf("%w; a time of day is written as @2026-11-21T02:00:00.5Z", err)
 	}
 	return Bound{set: true, offset: offset}, nil
 }

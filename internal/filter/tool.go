@@ -28,7 +28,7 @@ func Conditions() []cli.Group { return []cli.Group{Flags(), EventFlags("", "")} 
 // RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
 func RangeFlags(start, end string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Start of the time range: an offset from the start of the window, such as 1.5s or 250ms (a number without a unit is milliseconds), or a time of day, such as @2026-11-21T02:00:00.5Z. " + start},
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Start of the time range: an offset from the start of the window, such as 1.5s or 250ms (a number without a unit is milliseconds, from 100 on), or a time of day, such as @2026-11-21T02:00:00.5Z. " + start},
 		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "End of the time range, exclusive. " + end},
 	}
 }

@@ -181,16 +181,17 @@ func TestWrongUseIsReportedInOneSentence(t *testing.T) {
 		{2, []string{pid, "-f", "99.5"}, "-f 99.5 is not a frequency"},
 		{2, []string{pid, "-f99999"}, "99999hz"},
 		{2, []string{pid, "-m", "-1"}, "-m -1 is not a time"},
-		{2, []string{pid, "--min-block=1ms"}, "-m 1ms is not a time"},
+		{2, []string{pid, "--min-block=1m"}, "-m 1m is not a time; give one with a unit, such as -m 1ms"},
+		{2, []string{pid, "-F", "0"}, "-F 0 is not a frequency"},
 		{2, []string{pid, "-o", "/tmp"}, "--report /tmp: it is a folder"},
 		{2, []string{pid, "-o", "x/"}, "--report x/: not a file name prefix"},
-		{2, []string{pid, "-x"}, "there is no flag -x; -d SECONDS, "},
-		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin; -d SECONDS, "},
-		{2, []string{pid, "--freq", "9"}, "there is no flag --freq; -d SECONDS, "},
+		{2, []string{pid, "-x"}, "there is no flag -x; wprof-wallclock --help lists them"},
+		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin; wprof-wallclock --help lists them"},
+		{2, []string{pid, "--freq", "9"}, "there is no flag --freq; wprof-wallclock --help lists them"},
 		{2, []string{pid, "-duration=3"}, "-d uration=3 is not a duration"},
 		{2, []string{pid, "-output", "x"}, "x is one argument too many"},
-		{2, []string{pid, "-D", "3"}, "there is no flag -D; -d SECONDS, "},
-		{2, []string{pid, "--speed"}, "there is no flag --speed; -d SECONDS, "},
+		{2, []string{pid, "-D", "3"}, "there is no flag -D; wprof-wallclock --help lists them"},
+		{2, []string{pid, "--speed"}, "there is no flag --speed; wprof-wallclock --help lists them"},
 		{2, []string{pid, "-d", "."}, "-d . is not a duration"},
 		{2, []string{pid, "-d", ".0"}, "-d .0 is not a duration"},
 		{2, []string{pid, "-o", "a\nb"}, "it has a line break or another control character"},
@@ -229,7 +230,7 @@ func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	pid := sleeper(t, "300").Process.Pid
-	w := script(t, strconv.Itoa(pid), "-d", "0.5", "-o", "nap").run()
+	w := script(t, strconv.Itoa(pid), "-d", "500ms", "-o", "nap").run()
 	if got := w.files(); !slices.Equal(got, of("nap")) {
 		t.Errorf("it leaves %v, want %v", got, of("nap"))
 	}
@@ -280,7 +281,7 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	known := startKnown(t, 1)
-	w := script(t, known.PIDText(), "-d2", "-f", "99hz", "-m0", "-o", "sub/of.it")
+	w := script(t, known.PIDText(), "-d2", "-F", "99hz", "-m0ms", "-o", "sub/of.it")
 	if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
