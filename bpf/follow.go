@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
+
 	"wprof/internal/ringdata"
 )
 
@@ -123,6 +125,43 @@ func (t *Tracer) followed() (map[processKey]bool, error) {
 		return nil, fmt.Errorf("read which processes are followed: %w", err)
 	}
 	return all, nil
+}
+
+// Followed is the set of existing descendants of processes that are recorded with them. It does not need the tracer.
+type Followed struct{ processes *ebpf.Map }
+
+// Followed returns nil if descendants are not recorded.
+func (t *Tracer) Followed() *Followed {
+	if t.options.Filter.children(t.options.Follow) == childrenNone {
+		return nil
+	}
+	processes, err := t.collection.Maps["followed"].Clone()
+	if err != nil {
+		return nil
+	}
+	return &Followed{processes}
+}
+
+// Any reports whether a condition on the process id holds for any. Processes that have ended are in the set until they are waited for.
+func (f *Followed) Any(holds func(pid int32) bool) bool {
+	if f == nil {
+		return false
+	}
+	var key processKey
+	var one uint8
+	for entries := f.processes.Iterate(); entries.Next(&key, &one); {
+		if holds(int32(key.PID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close releases the set.
+func (f *Followed) Close() {
+	if f != nil {
+		_ = f.processes.Close()
+	}
 }
 
 // descendants returns the descendants of the roots, without the roots.

@@ -34,7 +34,6 @@ func tool() cli.Tool {
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds, from 100 on. A command is by default recorded to its end."},
-				{Name: "until-exit", Usage: "With --pid: end the recording when all these processes have ended. A process that does not exist is an error."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Hint: capture.FeatureHint, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},

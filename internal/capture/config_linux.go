@@ -25,6 +25,7 @@ type Config struct {
 	Stats       bool
 	FailOnLoss  bool
 	Verbose     bool
+	Counted     bool // the terminal shows how many events have been recorded
 	Stacks      Stacks
 	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
 	UnwindCache string        // folder for unwind tables; "": none
@@ -68,6 +69,8 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if inv.IsSet("compress") {
 		cfg.Level = inv.Int("compress")
 	}
+	// With a command the terminal is the command's, and the reader of a live stream may write to it.
+	cfg.Counted = cfg.Duration == 0 && !inv.HasCommand() && !cfg.Live && inv.StderrIsTerminal()
 	if cfg.Metadata, err = metadata(inv.Strings("metadata")); err != nil {
 		return nil, err
 	}

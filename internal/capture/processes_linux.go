@@ -7,48 +7,80 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"wprof/bpf"
 	"wprof/internal/cli"
-	"wprof/internal/filter"
 )
 
-// processes are the processes of --until-exit: the recording ends when they have ended.
+// processes are those that --pid names: the recording ends when they have ended.
 type processes struct {
-	pids []int32
 	fds  []unix.PollFd // of pidfd_open(2), so that a later process with the same id does not count
+	last int32         // the id of one that ended last
+	pids map[int32]int32
 }
 
-// openProcesses returns nil without --until-exit.
-func openProcesses(inv *cli.Invocation) (*processes, error) {
-	if !inv.Bool("until-exit") {
+// openProcesses opens the processes that --pid names. Threads are refused, and processes that do not exist, unless others in the list do.
+// nil: none are named.
+func openProcesses(inv *cli.Invocation, pids []int32) (*processes, error) {
+	if len(pids) == 0 {
 		return nil, nil
 	}
-	o, err := filter.OptionsFrom(inv)
-	if err != nil {
-		return nil, err
-	}
-	p := &processes{pids: o.Threads.PIDs}
-	if len(p.pids) == 0 {
-		return nil, cli.Usagef("--until-exit waits for the end of processes; name them with --pid")
-	}
-	for _, pid := range p.pids {
-		fd, err := unix.PidfdOpen(int(pid), 0)
-		if err != nil {
-			return nil, fmt.Errorf("record process %d: %w", pid, pidProblem(pid, err))
+	p := &processes{pids: map[int32]int32{}}
+	var absent []error
+	for _, pid := range pids {
+		switch fd, err := openProcess(pid); {
+		case err == nil:
+			p.fds = append(p.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
+			p.pids[fd] = pid
+		case errors.Is(err, unix.ESRCH):
+			absent = append(absent, err)
+		default:
+			return nil, err
 		}
-		p.fds = append(p.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
-	if p.poll(0); len(p.fds) == 0 {
-		return nil, fmt.Errorf("record process %d: it has ended already", p.pids[len(p.pids)-1])
+	if len(p.fds) == 0 {
+		return nil, absent[len(absent)-1]
+	}
+	for _, err := range absent {
+		inv.Warnf("%v; the others are recorded", err)
 	}
 	return p, nil
 }
 
+// openProcess returns an error that wraps ESRCH if the process does not exist or has ended.
+func openProcess(pid int32) (int32, error) {
+	fd, err := unix.PidfdOpen(int(pid), 0)
+	if err != nil {
+		return 0, fmt.Errorf("record process %d: %w", pid, pidProblem(pid, err))
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err == nil && n > 0 {
+		_ = unix.Close(fd)
+		return 0, fmt.Errorf("record process %d: %w", pid, &absentProcess{"it has ended already"})
+	}
+	return int32(fd), nil
+}
+
+func isAlive(pid int32) bool {
+	fd, err := openProcess(pid)
+	if err == nil {
+		_ = unix.Close(int(fd))
+	}
+	return err == nil
+}
+
+// absentProcess is ESRCH with a text of its own.
+type absentProcess struct{ text string }
+
+func (e *absentProcess) Error() string { return e.text }
+
+func (e *absentProcess) Unwrap() error { return unix.ESRCH }
+
 func pidProblem(pid int32, err error) error {
 	if errors.Is(err, unix.ESRCH) {
-		return errors.New("there is no such process; ps -e lists them")
+		return &absentProcess{"there is no such process; ps -e lists them"}
 	}
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "\nTgid:\t")
@@ -67,21 +99,42 @@ func (p *processes) poll(timeoutMs int) {
 		if f.Revents == 0 {
 			return false
 		}
+		p.last = p.pids[f.Fd]
 		_ = unix.Close(int(f.Fd))
 		return true
 	})
 }
 
-// wait returns true when all processes have ended, false when the recording has.
-func (p *processes) wait(finished <-chan struct{}) bool {
-	const checkMs = 500 // that the recording has not finished
-	for len(p.fds) > 0 {
+// checkEvery is how often it is checked that the recording has not finished.
+const checkEvery = 500 * time.Millisecond
+
+// wait returns true when all processes have ended, false when the recording has. descendants are those that are recorded with them;
+// nil: none.
+func (p *processes) wait(finished <-chan struct{}, descendants *bpf.Followed) bool {
+	for {
 		select {
 		case <-finished:
 			return false
 		default:
-			p.poll(checkMs)
+		}
+		switch {
+		case len(p.fds) > 0:
+			p.poll(int(checkEvery.Milliseconds()))
+		case descendants.Any(isAlive):
+			time.Sleep(checkEvery / 5)
+		default:
+			return true
 		}
 	}
-	return true
+}
+
+// ended describes what has ended.
+func (p *processes) ended(descendants *bpf.Followed) string {
+	switch {
+	case descendants != nil:
+		return fmt.Sprintf("process %d and its descendants have ended", p.last)
+	case len(p.pids) > 1:
+		return fmt.Sprintf("the last of the recorded processes, %d, has ended", p.last)
+	}
+	return fmt.Sprintf("process %d has ended", p.last)
 }

@@ -47,10 +47,11 @@ type recorder struct {
 	wake    *wake
 	pace    pace
 	drain   *drainer
-	code    *code     // nil: no samples are taken
-	unwind  *unwinder // nil: user stacks are walked by frame pointers
-	copier  *copier   // nil: as code, or the window has not opened
-	hotplug *hotplug  // nil: closed, or not permitted
+	counter *eventCounter // nil: nobody sees it
+	code    *code         // nil: no samples are taken
+	unwind  *unwinder     // nil: user stacks are walked by frame pointers
+	copier  *copier       // nil: as code, or the window has not opened
+	hotplug *hotplug      // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
 	beforeOpen     func()          // called just before the window opens
@@ -108,7 +109,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	for _, one := range r.tracer.Rings() {
 		rings = append(rings, one)
 	}
-	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.writer)
+	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
 	header := spool.Header{
 		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.Off&format.GroupSched != 0, Sources: cfg.Stacks.sources(),
 		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
@@ -123,6 +124,15 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		r.hotplug.start(r.cameOnline, r.modulesChanged)
 	}
 	return nil
+}
+
+// sink returns the spool, behind a counter if there is to be one.
+func (r *recorder) sink() sink {
+	if !r.cfg.Counted {
+		return r.writer
+	}
+	r.counter = &eventCounter{sink: r.writer}
+	return r.counter
 }
 
 func (r *recorder) taskLists() (*taskLists, error) {

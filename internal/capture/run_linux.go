@@ -71,7 +71,7 @@ func run(inv *cli.Invocation, boost *booster) error {
 			inv.Warnf("%s", text)
 		}
 	}
-	processes, err := openProcesses(inv)
+	processes, err := openProcesses(inv, cfg.Kernel.Filter.PIDs)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ type session struct {
 	started   int64
 	written   counter // what went to out
 	command   *command
-	processes *processes // nil: no --until-exit
+	processes *processes // nil: no --pid
 	spool     *spool.Writer
 	rec       *recorder
 	boost     *booster

@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/bpf"
 )
 
-// supervise ends the recording at a signal, or with its processes or its command, and counts down on a terminal. stop ends
+// supervise ends the recording at a signal, or with its processes or its command, and shows on a terminal how it goes. stop ends
 // that.
 //
 // With a command, an interrupt from the terminal reaches the command by itself, and its end ends the recording. Signals that were
 // sent to the recorder alone are passed on.
 func (s *session) supervise() (stop func()) {
 	finished := make(chan struct{})
-	go s.countdown(finished)
-	if s.processes != nil {
-		go s.stopWithProcesses(finished)
+	go s.showStatus(finished)
+	if s.endsWithProcesses() {
+		go s.stopWithProcesses(finished, s.rec.tracer.Followed())
 	}
 	if s.command == nil {
 		go func() {
@@ -53,10 +55,17 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
-// stopWithProcesses ends the recording when the processes have ended.
-func (s *session) stopWithProcesses(finished <-chan struct{}) {
-	if s.processes.wait(finished) {
-		s.inv.Warnf("process %d has ended, and the recording with it", s.processes.pids[len(s.processes.pids)-1])
+// endsWithProcesses reports whether only the processes of --pid are recorded, with their descendants.
+func (s *session) endsWithProcesses() bool {
+	f := s.cfg.Kernel.Filter
+	return s.processes != nil && s.command == nil && !f.Idle && !f.Kthread
+}
+
+// stopWithProcesses ends the recording when the processes and their descendants have ended.
+func (s *session) stopWithProcesses(finished <-chan struct{}, descendants *bpf.Followed) {
+	defer descendants.Close()
+	if s.processes.wait(finished, descendants) {
+		s.inv.Warnf("%s, and the recording with it", s.processes.ended(descendants))
 		s.rec.Stop()
 	}
 }
@@ -83,9 +92,34 @@ func terminalColumns(w io.Writer) int {
 	return 80
 }
 
-// countdown shows the remaining time on a terminal.
-func (s *session) countdown(finished <-chan struct{}) {
-	if !s.inv.StderrIsTerminal() || s.cfg.Duration < 2*time.Second {
+// statusLine is the text that a terminal shows during the recording, by how long the window has been open; "": no more.
+type statusLine func(open time.Duration) string
+
+// statusLine returns nil if nothing is to be shown.
+func (s *session) statusLine() statusLine {
+	switch {
+	case !s.inv.StderrIsTerminal():
+		return nil
+	case s.rec.counter != nil:
+		return func(open time.Duration) string {
+			return fmt.Sprintf("recording for %s: %s; Ctrl-C ends it", open.Round(time.Second), s.rec.counter)
+		}
+	case s.cfg.Duration < 2*time.Second:
+		return nil
+	}
+	return func(open time.Duration) string {
+		left := (s.cfg.Duration - open).Round(time.Second)
+		if left <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("recording, %s left; Ctrl-C ends it early", left)
+	}
+}
+
+// showStatus shows the status line and updates it each second.
+func (s *session) showStatus(finished <-chan struct{}) {
+	line := s.statusLine()
+	if line == nil {
 		return
 	}
 	select {
@@ -93,17 +127,16 @@ func (s *session) countdown(finished <-chan struct{}) {
 	case <-finished:
 		return
 	}
-	end := time.Now().Add(s.cfg.Duration)
+	opened := time.Now()
 	columns := terminalColumns(s.inv.Std.Err)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		left := time.Until(end).Round(time.Second)
-		if left <= 0 {
+		text := line(time.Since(opened))
+		if text == "" {
 			fmt.Fprint(s.inv.Std.Err, "\r\x1b[K")
 			return
 		}
-		text := fmt.Sprintf("recording, %s left; Ctrl-C ends it early", left)
 		fmt.Fprintf(s.inv.Std.Err, "\r%s\x1b[K", text[:min(len(text), columns-1)])
 		select {
 		case <-tick.C:

@@ -29,6 +29,49 @@ func Room(header uint32) int {
 	return (length + HeaderBytes + 7) &^ 7
 }
 
+// Tally counts the events of a run of whole records, without decoding them, and those that the run reports as lost.
+func Tally(run []byte) (events, lost uint64) {
+	for len(run) > HeaderBytes {
+		header := binary.LittleEndian.Uint32(run)
+		room := Room(header)
+		if room <= HeaderBytes || room > len(run) {
+			break
+		}
+		body := run[HeaderBytes:room]
+		run = run[room:]
+		switch kind := kindOf(header, body); {
+		case header&HeaderDiscarded != 0:
+		case kind == KindLost:
+			lost += lostEvents(body)
+		case kind < KindEvents:
+			events++
+		}
+	}
+	return events, lost
+}
+
+// kindOf returns the kind of a record; KindEvents: it is too short to have one.
+func kindOf(header uint32, body []byte) uint8 {
+	switch {
+	case header&HeaderPacked != 0:
+		return uint8(header >> HeaderKindShift)
+	case len(body) <= HdrKind:
+		return KindEvents
+	}
+	return body[HdrKind]
+}
+
+// lostEvents adds up the counts of a rec_lost. The first is of definitions, which are no events.
+func lostEvents(body []byte) (sum uint64) {
+	if len(body) < LostSize {
+		return 0
+	}
+	for at := LostCounts + 4; at < LostCounts+LostCountsSize; at += 4 {
+		sum += uint64(binary.LittleEndian.Uint32(body[at:]))
+	}
+	return sum
+}
+
 // FlagStacked is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks.
 const FlagStacked = 64
 

@@ -217,3 +217,26 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
+
+// Only events count, by whatever record they come or are reported lost.
+func TestTallyCountsEventsAndLosses(t *testing.T) {
+	record := func(flags uint32, body []byte) []byte { return framed(uint64(flags)|uint64(len(body)), body) }
+	whole := func(kind uint8, size int) []byte {
+		body := make([]byte, size)
+		body[HdrKind] = kind
+		return body
+	}
+	lost := whole(KindLost, LostSize)
+	for kind, n := range map[int]uint32{0: 5, KindSwitch: 3, KindSample: 4} { // 0: of definitions
+		le.PutUint32(lost[LostCounts+4*kind:], n)
+	}
+	run := slices.Concat(
+		record(HeaderPacked|KindSwitch<<HeaderKindShift, make([]byte, PackedSwitchSize)),
+		record(HeaderPacked|KindReturn<<HeaderKindShift, make([]byte, PackedReturnSize)),
+		record(HeaderDiscarded, whole(KindWaking, WakingSize)),
+		record(0, whole(KindWaking, WakingSize)), record(0, whole(KindStack, 64)), record(0, lost),
+	)
+	if events, missing := Tally(run); events != 2 || missing != 7 {
+		t.Errorf("it counts %d events, %d lost; want 2 and 7", events, missing)
+	}
+}
