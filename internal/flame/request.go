@@ -105,6 +105,7 @@ func (q *request) readFrames(inv *cli.Invocation) error {
 	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
 	q.view.Inline, q.view.Lines = inv.Bool("inline"), inv.Bool("lines")
 	q.collect.Inline, q.collect.Lines = q.view.Inline, q.view.Lines
+	q.collect.KernelFrames = inv.Bool("kernel-frames")
 	q.text.Kernel = inv.Bool("kernel-suffix")
 	return nil
 }

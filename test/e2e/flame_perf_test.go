@@ -59,8 +59,8 @@ func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
 		t.Fatalf("perf record: %v: %s", err, said.Bytes())
 	}
 	perfSelf, perfTotal := perfShares(t, perfData)
-	ourSelf, ourTotal := foldedShares(t, tools.Run(t, "wprof-flame", "--on-cpu", "--unit", "ns", capture))
-	samples := foldedSamples(t, tools.Run(t, "wprof-flame", "--on-cpu", "--unit", "samples", capture))
+	ourSelf, ourTotal := foldedShares(t, tools.Run(t, "wprof-flame", "--on-cpu", "--kernel-frames", "--unit", "ns", capture))
+	samples := foldedSamples(t, tools.Run(t, "wprof-flame", "--on-cpu", "--kernel-frames", "--unit", "samples", capture))
 	t.Logf("perf has %.0f samples, the recorder %.0f", perfSelf.sum(), samples)
 	agree(t, "in the function", perfSelf, perfSelf.sum(), ourSelf, samples)
 	agree(t, "in the function and what it calls", perfTotal, perfSelf.sum(), ourTotal, samples)

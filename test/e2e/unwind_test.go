@@ -240,7 +240,7 @@ func checkChains(t *testing.T, pid int, stacks map[string]int, times int) {
 func sleepsOf(t *testing.T, file string) map[int]map[string]int {
 	t.Helper()
 	all := map[int]map[string]int{}
-	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--no-idle-waits", file))) {
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--no-idle-waits", "--kernel-frames", file))) {
 		stack, count, _ := strings.Cut(strings.TrimSpace(line), " ")
 		root, stack, _ := strings.Cut(stack, ";")
 		text, isChains := strings.CutPrefix(root, "chains-")

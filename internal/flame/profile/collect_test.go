@@ -61,8 +61,9 @@ stack 4 frames=1,3,8,6,7 kernel_frames=4
 stack 5 frames=1,10
 `
 
-// collected is the profile of a stream.
+// collected is the profile of a stream, with all functions of the kernel.
 func collected(t testing.TB, stream []byte, o profile.Options) *profile.Profile {
+	o.KernelFrames = true
 	return collectedWithin(t, stream, o, profile.UsualBounds())
 }
 

@@ -20,22 +20,23 @@ const (
 
 // interner interns frames and stacks: within a section by id, across sections by content.
 type interner struct {
-	r       *format.Reader
-	p       *Profile
-	exact   bool // Options.Addresses
-	inline  bool // Options.Inline, or exact
-	lines   bool // Options.Lines, or exact
-	frames  map[string]FrameID
-	nodes   map[nodeKey]NodeID
-	names   map[string]string // one copy of each
-	bytes   int               // of names and keys
-	closed  bool              // no new stacks are added
-	key     []byte
-	walk    []stackFrame        // reused for each stack
-	byFrame byid.Table[FrameID] // of the current section
-	byStack byid.Table[resolved]
-	byWait  byid.Table[resolved] // of off-CPU intervals
-	byWaker byid.Table[resolved] // of their wakers
+	r            *format.Reader
+	p            *Profile
+	exact        bool // Options.Addresses
+	inline       bool // Options.Inline, or exact
+	lines        bool // Options.Lines, or exact
+	kernelFrames bool // Options.KernelFrames
+	frames       map[string]FrameID
+	nodes        map[nodeKey]NodeID
+	names        map[string]string // one copy of each
+	bytes        int               // of names and keys
+	closed       bool              // no new stacks are added
+	key          []byte
+	walk         []stackFrame        // reused for each stack
+	byFrame      byid.Table[FrameID] // of the current section
+	byStack      byid.Table[resolved]
+	byWait       byid.Table[resolved] // of off-CPU intervals
+	byWaker      byid.Table[resolved] // of their wakers
 
 	notSampled, noStack, more NodeID
 }
@@ -54,7 +55,7 @@ type resolved struct {
 }
 
 func newInterner(r *format.Reader, p *Profile, o *Options) *interner {
-	s := &interner{r: r, p: p, exact: o.Addresses, inline: o.Addresses || o.Inline, lines: o.Addresses || o.Lines}
+	s := &interner{r: r, p: p, exact: o.Addresses, inline: o.Addresses || o.Inline, lines: o.Addresses || o.Lines, kernelFrames: o.KernelFrames}
 	s.reset()
 	return s
 }
@@ -218,15 +219,45 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 		of.node = s.more
 		return of
 	}
-	for i := range all {
-		of.node = s.child(of.node, s.frame(&all[i], i >= kernel))
+	for i := range all[:kernel] {
+		of.node = s.child(of.node, s.frame(&all[i], false))
 	}
+	of.node = s.kernelPart(of.node, all[kernel:])
 	if from == ofWait {
 		if call := idleSyscall(all[kernel:]); call != "" {
 			s.p.Waits[of.node] = call
 		}
 	}
 	return of
+}
+
+// kernelPart returns the node of a stack with the kernel's part on it, without the kernel's scaffolding unless Options.KernelFrames.
+func (s *interner) kernelPart(of NodeID, kernel []stackFrame) NodeID {
+	var scaffolding stacks.Scaffolding
+	for i := range kernel {
+		if s.kernelFrames {
+			of = s.child(of, s.frame(&kernel[i], true))
+			continue
+		}
+		var above []byte
+		if i+1 < len(kernel) {
+			above = kernel[i+1].function()
+		}
+		switch call, folded := scaffolding.Next(string(kernel[i].function()), string(above)); {
+		case call != "":
+			of = s.child(of, s.callFrame(&kernel[i], call))
+		case !folded:
+			of = s.child(of, s.frame(&kernel[i], true))
+		}
+	}
+	return of
+}
+
+// callFrame returns the frame of a system call, at the address of the function that it begins in.
+func (s *interner) callFrame(p *stackFrame, call string) FrameID {
+	f := s.describe(p.def, p.module, true)
+	f.Functions[0].Name = s.sharedText(call)
+	return s.intern(f)
 }
 
 func (s *interner) child(parent NodeID, frame FrameID) NodeID {

@@ -2,19 +2,20 @@ package profile
 
 // Options select what a profile keeps apart. All of it costs memory.
 type Options struct {
-	Threads   bool     // each thread by itself; otherwise ended threads with the same name are merged
-	Addresses bool     // frames by address in the code, not only by function
-	Inline    bool     // what is inlined; Addresses includes it
-	Lines     bool     // lines in the source; Addresses includes them
-	CPUs      bool     // times by CPU
-	Wakes     int      // length of wakeup chains; 0: no wakers
-	Slot      int64    // length of time slots, ns; 0: none
-	MaxSlots  int      // maximum number of slots
-	Stretch   bool     // double the length of slots when there are more; otherwise that is an error
-	Trail     bool     // the trail of each thread; implies Threads
-	Spread    bool     // divide a thread's on-CPU time among all of its samples, not interval by interval
-	MinBlock  int64    // leave out off-CPU intervals shorter than this, ns
-	Memory    int      // maximum bytes while collecting; 0: the default for one profile
-	Events    []string // names of events that are counted by stack, instead of what threads do
-	Idle      bool     // include the idle threads
+	Threads      bool     // each thread by itself; otherwise ended threads with the same name are merged
+	Addresses    bool     // frames by address in the code, not only by function
+	Inline       bool     // what is inlined; Addresses includes it
+	Lines        bool     // lines in the source; Addresses includes them
+	KernelFrames bool     // all functions of the kernel; otherwise a system call is one frame: see [stacks.Scaffolding]
+	CPUs         bool     // times by CPU
+	Wakes        int      // length of wakeup chains; 0: no wakers
+	Slot         int64    // length of time slots, ns; 0: none
+	MaxSlots     int      // maximum number of slots
+	Stretch      bool     // double the length of slots when there are more; otherwise that is an error
+	Trail        bool     // the trail of each thread; implies Threads
+	Spread       bool     // divide a thread's on-CPU time among all of its samples, not interval by interval
+	MinBlock     int64    // leave out off-CPU intervals shorter than this, ns
+	Memory       int      // maximum bytes while collecting; 0: the default for one profile
+	Events       []string // names of events that are counted by stack, instead of what threads do
+	Idle         bool     // include the idle threads
 }
