@@ -2,19 +2,24 @@ package perfetto
 
 import (
 	"bytes"
+	"strings"
 
 	"wprof/format"
+	"wprof/internal/cmdline"
 	"wprof/internal/stacks"
 )
 
 // maxWords bounds how many words of a command line are shown.
 const maxWords = 1024
 
-// commandWords are the words of a command line, which may be nil; nil where none is known.
-func commandWords(c *format.Command) [][]byte {
+// commandWords returns a process's label and the rest of its command line; nil where none is known. The engine takes the first one for
+// the process's name, and all of them for its command line: python3 server.py --port 80. Where the command line does not begin with
+// the label, it follows in brackets: python3 server.py [/usr/bin/python3 -u server.py].
+func commandWords(c *format.Command, comm []byte) [][]byte {
 	if c == nil || len(c.Args) == 0 || c.Args[0] == 0 {
 		return nil // without a first word the process would have no name
 	}
+	label := cmdline.Label(cmdline.Words(c.Args), string(comm))
 	var words [][]byte
 	rest := c.Args
 	for len(rest) > 0 && len(words) < maxWords {
@@ -25,5 +30,15 @@ func commandWords(c *format.Command) [][]byte {
 	if c.Cut || len(rest) > 0 {
 		words = append(words, []byte("…"))
 	}
-	return words
+	for n := range words {
+		if string(bytes.Join(words[:n+1], []byte(" "))) == label {
+			return append([][]byte{[]byte(label)}, words[n+1:]...)
+		}
+		if n > strings.Count(label, " ") {
+			break
+		}
+	}
+	words[0] = append([]byte("["), words[0]...)
+	words[len(words)-1] = append(words[len(words)-1], ']')
+	return append([][]byte{[]byte(label)}, words...)
 }

@@ -185,7 +185,8 @@ func (e *encoder) cpu(number uint32) *cpu {
 // filteredOn returns the placeholder for hidden threads on a CPU.
 func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
-		c.filtered = e.placeholder(filteredTID, c, "<filtered>", at)
+		e.describeKthreadd()
+		c.filtered = e.placeholder(at, "<filtered>", &format.Task{Tid: filteredTID + int32(c.number), Pid: filteredPID, Ppid: kthreaddPID})
 	}
 	return c.filtered
 }
@@ -193,14 +194,15 @@ func (e *encoder) filteredOn(c *cpu, at int64) *task {
 // lostOn returns the placeholder for the thread on a CPU while that is unknown.
 func (e *encoder) lostOn(c *cpu, at int64) *task {
 	if c.lost == nil {
-		c.lost = e.placeholder(lostTID, c, "(lost)", at)
+		c.lost = e.placeholder(at, "(lost)", &format.Task{Tid: lostTID + int32(c.number), Pid: lostTID})
 	}
 	return c.lost
 }
 
-func (e *encoder) placeholder(base int32, c *cpu, name string, at int64) *task {
-	k := e.threads.newTask(&thread{tid: base + int32(c.number), pid: base}, []byte(name))
-	e.out = appendPlaceholder(e.out, e.clock.boottime(at), k)
+func (e *encoder) placeholder(at int64, name string, d *format.Task) *task {
+	k := e.threads.newTask(&thread{tid: d.Tid, pid: d.Pid}, []byte(name))
+	d.ProcessComm = k.name
+	e.out = appendProcess(e.out, e.clock.boottime(at), d, nil, k.name)
 	return k
 }
 
@@ -249,7 +251,7 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 		if !e.options.Sched {
 			name = k.name // else the switches name it, and follow its renames
 		}
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, commandWords(of.Command), name)
+		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, commandWords(of.Command, of.Def.ProcessComm), name)
 	}
 	return k
 }

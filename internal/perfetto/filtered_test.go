@@ -66,9 +66,10 @@ func TestChildrenOfHiddenThreads(t *testing.T) {
 		300 1500 998500 Running 1 -
 		301 1300 998700 R - 4194305
 	`)
-	compare(t, "thread", rows[2][:3], "tid pid name", `
+	compare(t, "thread", rows[2][:4], "tid pid name", `
 		300 300 child
-		4194305 4194305 <filtered>
+		4196380 4196380 -
+		4194305 4196380 <filtered>
 		301 300 thread
 	`)
 }

@@ -127,7 +127,7 @@ func (e *encoder) exec(v *tracks.Event, c *cpu) {
 // describeCommand gives a process the command line that it has from an event on. It comes 1 ns after the event, because
 // a rename at the same time would name the process.
 func (e *encoder) describeCommand(v *tracks.Event, of *tracks.Task) {
-	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command), nil)
+	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command, of.Def.ProcessComm), nil)
 }
 
 // free writes the end of a thread that was described, and removes it.

@@ -144,11 +144,6 @@ func appendCommand(out []byte, words [][]byte, name []byte) []byte {
 	return out
 }
 
-// appendPlaceholder appends a placeholder thread for hidden or unknown ones.
-func appendPlaceholder(out []byte, at uint64, k *task) []byte {
-	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
-}
-
 // Two of the states in Perfetto's generic numbering.
 const (
 	taskRunnable = 2

@@ -101,7 +101,7 @@ func TestSamplesHaveTheirStacks(t *testing.T) {
 		/usr/bin/spin 01abcd 1200 inner
 		/usr/lib/libc.so.6  99 [libc.so.6]
 	`)
-	compare(t, "processes", rows[6], "name cmdline", "kworker kworker\n/usr/bin/spin /usr/bin/spin --long a b\n")
+	compare(t, "processes", rows[6], "name cmdline", "kworker kworker\nspin spin [/usr/bin/spin --long a b]\n")
 	compare(t, "time sampled", rows[7], "cpu value", "0 5e+07\n1 1e+07\n")
 }
 
@@ -213,7 +213,7 @@ func TestCommandLines(t *testing.T) {
 		+2100 cpu1 switch 14 next=15 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
 	`), `select pid, name, cmdline from process where pid >= 300 and pid < 4194304 order by pid`)
-	compare(t, "processes", rows[2], "pid name cmdline", "300 ls ls -l a\ufffdb\ufffdc …\n301 /usr/sbin/server /usr/sbin/server -D\n302 plain plain\n303 one two one two \n")
+	compare(t, "processes", rows[2], "pid name cmdline", "300 ls ls -l a\ufffdb\ufffdc …\n301 server (ping) server (ping) [/usr/sbin/server -D]\n302 plain plain\n303 one two one two \n")
 }
 
 // samplesOf is a stream of n samples of a program in which every function calls two others, and the number of samples

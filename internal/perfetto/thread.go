@@ -15,6 +15,10 @@ import (
 const (
 	filteredTID = 1<<22 + 1
 	lostTID     = filteredTID + maxCPUs
+
+	// filteredPID is the process of hidden threads. It is a kernel thread's, so that it has no row of its own but is in that group, and
+	// of the first ones that Perfetto's interface draws in grey: its colour is a function of the number.
+	filteredPID = lostTID + maxCPUs + 27
 )
 
 // thread is one thread as described to Perfetto.

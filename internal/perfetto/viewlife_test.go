@@ -106,7 +106,7 @@ func TestKernelThreadsAreGroupedWithoutKthreadd(t *testing.T) {
 		+0 cpu0 state_cpu 6 prio=120
 		end close=+1000000
 	`, DefaultOptions()), `select p.name as name, parent.name as parent from process p join process parent on parent.upid = p.parent_upid where parent.pid = 2`)
-	compare(t, "kernel threads", rows[2], "name parent", "kworker/0:1 kthreadd\n")
+	compare(t, "kernel threads", rows[2], "name parent", "kworker/0:1 kthreadd\n<filtered> kthreadd\n")
 }
 
 func TestTimerTicks(t *testing.T) {
