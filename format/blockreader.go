@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -86,6 +87,14 @@ func notStream(trailing int64, problem string) error {
 		return fmt.Errorf("%w: no whole block was found (%s)", ErrNotStream, problem)
 	}
 	return fmt.Errorf("%w: the input is empty", ErrNotStream)
+}
+
+// IsOther reports whether an input that ends is neither a stream, damaged or not, nor the recorder's spool, about which the error of
+// reading it has advice.
+func IsOther(r io.Reader) bool {
+	b := NewBlockReader(r)
+	_, err := b.Next()
+	return err != nil && !strings.HasSuffix(b.problem, errSpool.Error())
 }
 
 // next reads the next whole block into the given one and reuses its payload's memory.

@@ -220,6 +220,35 @@ func TestWrongUsageIsRefused(t *testing.T) {
 	}
 }
 
+// A file that is named after a space is an input, and the flag's value at most by intention.
+func TestFileAfterAFlagWithoutValueIsNeverReadAsAStream(t *testing.T) {
+	stream := fromtext.Stream(t, capture)
+	file, picture := written(t, stream), filepath.Join(t.TempDir(), "wall.svg")
+	for _, c := range []struct {
+		args  []string
+		stdin []byte
+		why   string
+	}{
+		{args: []string{"--svg", picture, file}, why: "no such file or directory"},
+		{args: []string{"--svg", picture}, stdin: stream, why: "no such file or directory"},
+		{args: []string{"--svg=" + picture, file}},
+		{args: []string{"--svg", picture, file}, why: "not a wprof stream"},
+		{args: []string{file, "--svg", picture}, why: "not a wprof stream"},
+		{args: []string{"--svg", file, picture}, why: "not a wprof stream"},
+		{args: []string{"--svg", picture}, stdin: stream, why: "not a wprof stream"},
+		{args: []string{"--svg", file}},
+	} {
+		got := run(t, c.stdin, c.args...)
+		want, status := "", 0
+		if c.why != "" {
+			want, status = fmt.Sprintf("wprof-flame: read %s: %s; to write it, give --svg=%[1]s\n", picture, c.why), 2
+		}
+		if got.Status != status || string(got.Stderr) != want || status != 0 && len(got.Stdout) > 0 {
+			t.Errorf("%q: status %d, want %d; %q, want %q; %d bytes of output", c.args, got.Status, status, got.Stderr, want, len(got.Stdout))
+		}
+	}
+}
+
 // The buckets together have the time of the whole, each that of its own.
 func TestBuckets(t *testing.T) {
 	file := written(t, fromtext.Stream(t, capture))

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
+	"slices"
 	"strings"
+
+	"wprof/format"
 )
 
 // OpenInputs opens a tool's inputs: standard input without arguments or for "-", one file as an *os.File, several as
@@ -47,7 +51,7 @@ func (inv *Invocation) openInput(path string) (f *os.File, name string, err erro
 	} else if f, err = os.Open(path); err == nil {
 		name = path
 	} else {
-		return nil, "", Failf("read %s: %w", path, withoutPath(err))
+		return nil, "", inv.notAnInput(path, withoutPath(err))
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
@@ -63,8 +67,39 @@ func (inv *Invocation) openInput(path string) (f *os.File, name string, err erro
 	}
 	if info.Mode().IsRegular() {
 		inv.inputs = append(inv.inputs, info)
+		if err := inv.checkIntended(f, path); err != nil {
+			f.Close()
+			return nil, "", err
+		}
 	}
 	return f, name, nil
+}
+
+// notAnInput returns the error about an argument that cannot be read, with the flag whose value it may have been intended to be.
+func (inv *Invocation) notAnInput(path string, err error) error {
+	if hint := inv.outputHint(path); hint != "" {
+		return Usagef("read %s: %w; to write it, give %s", path, err, hint)
+	}
+	return Failf("read %s: %w", path, err)
+}
+
+// checkIntended returns an error about a file that may have been intended as an output and has no part of a stream. As one of several
+// inputs it would otherwise be read as damage.
+func (inv *Invocation) checkIntended(f *os.File, path string) error {
+	if inv.outputHint(path) == "" || !format.IsOther(io.NewSectionReader(f, 0, math.MaxInt64)) {
+		return nil
+	}
+	return inv.notAnInput(path, format.ErrNotStream)
+}
+
+// outputHint returns how a file is written by a flag that was given without its optional file: "--svg=wall.svg"; "": there is none.
+func (inv *Invocation) outputHint(path string) string {
+	for _, f := range inv.Tool.flags() {
+		if f.Kind == Optional && f.Files && slices.Contains(inv.Strings(f.Name), "") {
+			return "--" + f.Name + "=" + path
+		}
+	}
+	return ""
 }
 
 // IsRegular reports whether an input is a regular file.

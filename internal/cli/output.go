@@ -32,7 +32,7 @@ type Output struct {
 	ended bool       // committed or aborted
 }
 
-// CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output to a terminal is
+// CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output, or text that is not for reading, to a terminal is
 // refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
 // 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
 // are written in place, and so is what /dev/stdout and /dev/fd/N lead to. A file that cannot be written is an error at once.
@@ -135,7 +135,7 @@ func (inv *Invocation) openInPlace(path string, link, binary bool) (*Output, err
 // outputOn returns the output on a file that is open already and keeps its name.
 func (inv *Invocation) outputOn(f *os.File, name string, binary bool) (*Output, error) {
 	if binary && isTerminal(f) {
-		return nil, Usagef("%s is a terminal and the output is binary; name a file with -o FILE or write to a pipe", name)
+		return nil, Usagef("%s is a terminal, and the output is not for reading: name a file with -o FILE or write to a pipe", name)
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -140,21 +139,9 @@ func (s *speller) valueless(f Flag, typed, joint string) error {
 	return nil
 }
 
-// valueIsNext reports whether the next argument is one of the flag's choices or, for an output file, cannot be an input although
-// the one after it can.
+// valueIsNext reports whether the next argument is one of the flag's choices. Of an output file [Invocation.outputHint] finds out.
 func (s *speller) valueIsNext(f Flag) bool {
-	switch {
-	case len(s.rest) == 0 || s.rest[0] == "" || s.rest[0][0] == '-':
-		return false
-	case f.Files:
-		return len(s.rest) > 1 && !isThere(s.rest[0]) && isThere(s.rest[1])
-	}
-	return len(f.Choices) > 0 && choose(f, s.rest[0]) == nil
-}
-
-func isThere(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
+	return len(f.Choices) > 0 && len(s.rest) > 0 && s.rest[0] != "" && s.rest[0][0] != '-' && choose(f, s.rest[0]) == nil
 }
 
 func (s *speller) put(f Flag, value string) {

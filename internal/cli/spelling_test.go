@@ -88,7 +88,6 @@ func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 		{"-output x", "did you mean --output?"}, {"-Stimr", "timer"}, {"-d 1e3s", "not a duration"}, {"-o", "-o FILE"}, {"-avq", "there is no flag -avq"},
 		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"-S offcpu", "write -Soffcpu"},
 		{"-vS +offcpu", "write -S+offcpu"}, {"--stacks timer=99hz a", "write --stacks=timer=99hz"}, {"--ringbuf-size 3x", "unit"},
-		{"--svg out.svg spelling_test.go", "write --svg=out.svg"},
 	} {
 		var stderr bytes.Buffer
 		status := Run(sample(func(*Invocation) error { return nil }), strings.Fields(c.typed), Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
