@@ -560,6 +560,9 @@ func (r *Reader) DefinitionMemory() int { return r.section.defs.messages.size + 
 // StackIDs yields the ids of the stacks that the current section has defined so far, in order.
 func (r *Reader) StackIDs() iter.Seq[uint32] { return r.section.defs.stacks.ids() }
 
+// TaskIDs yields the ids of the tasks that the current section has defined so far, in order.
+func (r *Reader) TaskIDs() iter.Seq[uint32] { return r.section.defs.tasks.ids() }
+
 // FirstOpen returns when the window of the first section opened. Times are shown as distances from it.
 func (r *Reader) FirstOpen() int64 { return r.firstOpen }
 

@@ -1,9 +1,6 @@
 package cmdline
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // rule is where the command line of a program says what it runs.
 type rule struct {
@@ -19,13 +16,11 @@ type rule struct {
 
 // ruleOf returns the rule of a program; names of versions (python3.11, g++-13) and of targets (x86_64-linux-gnu-gcc) do not matter.
 func ruleOf(program string) rule {
-	name := strings.TrimRight(program, "0123456789.")
-	name = strings.TrimSuffix(name, "-")
+	name := strings.TrimSuffix(strings.TrimRight(program, "0123456789."), "-")
+	last := name[strings.LastIndexByte(name, '-')+1:]
 	for _, r := range rules() {
-		for _, known := range strings.Fields(r.programs) {
-			if program == known || name == known || strings.HasSuffix(name, "-"+known) {
-				return r.rule
-			}
+		if has(r.programs, program) || has(r.programs, name) || has(r.programs, last) {
+			return r.rule
 		}
 	}
 	return rule{}
@@ -95,4 +90,13 @@ func (r *rule) optionIn(arg string) string {
 // maxCluster bounds one-letter options in one word: longer ones are names.
 const maxCluster = 5
 
-func has(options, option string) bool { return slices.Contains(strings.Fields(options), option) }
+// has reports whether a word is one of a list, in which spaces separate words.
+func has(list, word string) bool {
+	for rest, more := list, word != ""; more; {
+		var one string
+		if one, rest, more = strings.Cut(rest, " "); one == word {
+			return true
+		}
+	}
+	return false
+}

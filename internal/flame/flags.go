@@ -30,7 +30,7 @@ func TimeFlags() cli.Group {
 // FrameFlags choose the frames of stacks.
 func FrameFlags() cli.Group {
 	return cli.Group{Title: "Frames", Flags: []cli.Flag{
-		{Name: "by", Kind: cli.String, Value: "ROOT", Default: "process", Choices: []string{"process", "thread", "comm", "cpu", "none"}, Usage: "The root frame: process is NAME-PID, thread NAME-PID/TID, comm the thread's name (default with --diff), cpu the CPU on which the thread ran last."},
+		{Name: "by", Kind: cli.String, Value: "ROOT", Default: "process", Choices: []string{"process", "thread", "comm", "cpu", "none"}, Usage: "The root frame: process is LABEL-PID, with a short label of the command line such as python3 server.py; thread is NAME-PID/TID, with that label for threads without a name of their own; comm the thread's name (default with --diff), cpu the CPU on which the thread ran last."},
 		{Name: "state", Usage: "Add a frame for why a thread was off the CPU: [sleep], [disk wait], [preempted] and so on."},
 		{Name: "reverse", Usage: "Innermost frame first: an inverted graph, which shows the callers of each function."},
 		{Name: "inline", Usage: "Show inlined functions as frames of their own, where wprof-record --lines or wprof-symbolize has found them."},

@@ -96,6 +96,7 @@ type ProcessReport struct {
 	PID     int32  `json:"pid"`
 	NSPID   *int32 `json:"ns_pid"`
 	Comm    string `json:"comm"`
+	Label   string `json:"label"`
 	StartNs int64  `json:"start_ns"`
 	CPUNs   int64  `json:"cpu_ns"`
 }
@@ -237,7 +238,7 @@ func (r *Recording) report() RecordingReport {
 		Sources: converted(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
 		Kinds:   converted(r.Kinds, r.kindReport), Types: converted(r.Types, r.typeReport),
 		Processes: converted(r.Processes, func(p *format.ProcessTime) ProcessReport {
-			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), StartNs: p.Start, CPUNs: p.Ns}
+			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), Label: r.labels.of(p), StartNs: p.Start, CPUNs: p.Ns}
 			if p.NsPid != 0 {
 				report.NSPID = &p.NsPid
 			}

@@ -255,7 +255,7 @@ func (r *Recording) printProcesses(w io.Writer) {
 	fact(w, "CPU time", "%s on CPU in the %s", plural(uint64(len(r.Processes)+r.Others), "process"), when)
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), name(p.Comm)})
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), name(r.labels.of(p))})
 	}
 	table(w, rows)
 	printMore(w, len(r.Processes)+r.Others-listed)

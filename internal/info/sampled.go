@@ -23,6 +23,7 @@ type Sampled struct {
 	All        bool // no event was left out
 	Waits      Waits
 	Threads    ThreadTimes
+	labels     labels
 	Samples    uint64
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than the recorder's limit
@@ -53,6 +54,7 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 	}
 	defer stream.Close()
 	l := eventReader{stream: stream, threads: newThreadReader(stream)}
+	stream.OnSectionEnd(l.label)
 	for n := 0; ; n++ {
 		v, err := stream.Next()
 		if stream.Sections() != l.sections {
@@ -60,6 +62,9 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 		}
 		timedOut := n%1024 == 1023 && !deadline.IsZero() && time.Now().After(deadline)
 		if err != nil || timedOut {
+			if timedOut {
+				l.label(nil)
+			}
 			return l.done(err == io.EOF)
 		}
 		l.threads.event(v)
@@ -111,10 +116,17 @@ func (l *eventReader) section() {
 	s := l.stream.Session()
 	if n := len(l.all); n == 0 || !s.Continues || l.all[n-1].Session.Id != s.Id {
 		l.endRecording(true)
-		l.all = append(l.all, &Sampled{Session: s})
+		l.all = append(l.all, &Sampled{Session: s, labels: make(labels)})
 		l.modules = make(map[moduleKey]*ModuleCount)
 	}
 	l.threads.section(s, &l.all[len(l.all)-1].Threads)
+}
+
+// label adds the labels of the current section's processes; end is nil if it has not ended.
+func (l *eventReader) label(end *format.End) {
+	if len(l.all) > 0 {
+		l.all[len(l.all)-1].labels.add(l.stream, end)
+	}
 }
 
 // endRecording ends the current recording.

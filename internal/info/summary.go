@@ -41,7 +41,8 @@ type Recording struct {
 	Waits     *Waits       // nil: no stacks except those of samples were found
 	Threads   *ThreadTimes // nil: the events that were read do not show what threads did
 
-	types format.TypeCounts
+	types  format.TypeCounts
+	labels labels
 }
 
 // Summarize reads a regular file's index and end blocks, and any other input from its beginning to its end.
@@ -90,6 +91,7 @@ func (s *Summary) join(samples []*Sampled) {
 		if samples[at].Threads.any() {
 			r.Threads = &samples[at].Threads
 		}
+		r.labels = samples[at].labels
 		samples = samples[at+1:]
 	}
 }

@@ -101,3 +101,28 @@ func TestTimesOfThreadsOfAFileWithoutStacks(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A process is listed by the command line after its last exec, one without by its name.
+func TestProcessesAreListedByCommandLine(t *testing.T) {
+	got, _ := printed(t, fromtext.Stream(t, `
+section open=1000000000 close=+100ms id=7
+cmdline 1 args="sh\x00./run.sh\x00"
+cmdline 2 args="/usr/bin/python3\x00/srv/server.py\x00"
+task 1 tid=0 pid=0 flags=2
+task 2 tid=20 pid=20 start=5 comm=sh process_comm=sh command=1
+task 3 tid=20 pid=20 start=5 comm=python3 process_comm=python3 command=2 continues=2
+task 4 tid=21 pid=20 start=6 comm=worker process_comm=python3 command=2
+task 5 tid=30 pid=30 start=7 comm=kswapd0 process_comm=kswapd0
++0 cpu0 state_cpu 2 since=-1ms
++20ms cpu0 exec 3 prev=2
++30ms cpu0 switch 3 next=5 prev_state=R+
+end close=+100ms
+  process 20 comm=python3 ns=30000000 start=5
+  process 30 comm=kswapd0 ns=70000000 start=7
+`))
+	for _, want := range []string{"pid 20  python3 server.py\n", "pid 30  kswapd0\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}

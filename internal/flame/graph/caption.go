@@ -71,7 +71,7 @@ func whose(p *profile.Profile, v View) string {
 		return "no threads"
 	case threads == 1 && first.TID != 0:
 		l := p.Labels[first.Label]
-		return fmt.Sprintf("%s-%d/%d", l.Comm, first.PID, first.TID)
+		return fmt.Sprintf("%s-%d/%d", l.Thread(), first.PID, first.TID)
 	case len(processes) == 1:
 		return fmt.Sprintf("%s-%d", longest(names, p.Labels[first.Label].Process), first.PID)
 	}

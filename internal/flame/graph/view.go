@@ -153,7 +153,7 @@ func RootName(l *profile.Label, by Root) string {
 	case by == ByProcess:
 		return l.Process
 	case by == ByThread && l.PID != 0:
-		return l.Comm + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
+		return l.Thread() + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
 	}
 	return l.Comm
 }

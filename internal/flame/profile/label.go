@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wprof/format"
+	"wprof/internal/cmdline"
 	"wprof/internal/stacks"
 )
 
@@ -36,18 +37,31 @@ func (c *collector) taskLabel(id format.TaskID) LabelID {
 }
 
 func (c *collector) labelOf(d *format.Task) LabelID {
-	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
+	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed, ProcessComm: stacks.Unnamed}
 	switch {
 	case len(c.p.Labels) >= c.labelLimit():
 		c.p.About.Unnamed++
-		l = Label{Comm: MoreThreads, Process: MoreThreads}
+		l = Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads}
 	case d != nil:
-		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), Process: c.name(d.ProcessComm)}
+		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), ProcessComm: c.name(d.ProcessComm)}
 		if len(d.ProcessComm) == 0 {
-			l.Process = l.Comm
+			l.ProcessComm = l.Comm
 		}
+		l.Process = c.command(d, l.ProcessComm)
 	}
 	return c.internLabel(l)
+}
+
+// command returns the short label of a task's command line. Where that is not known, as for kernel threads and for definitions of an earlier
+// section, it is the process's name.
+func (c *collector) command(d *format.Task, comm string) string {
+	if d.Command == 0 || c.r.Task(format.TaskID(d.Id)) != d {
+		return comm
+	}
+	if l := c.r.Command(d.Command); l != nil {
+		return c.interner.sharedText(cmdline.Label(cmdline.Words(l.Args), comm))
+	}
+	return comm
 }
 
 func (c *collector) name(name []byte) string {

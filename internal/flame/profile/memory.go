@@ -15,7 +15,7 @@ import (
 const (
 	perThread = 256
 	perCell   = 88
-	perLabel  = 120
+	perLabel  = 150
 	perNode   = 32
 	perSlot   = 24
 	perPage   = 500 // more for each thread of a page or with trails
@@ -97,7 +97,7 @@ func (c *collector) mergeLeast() {
 	c.kept = slices.DeleteFunc(c.kept, func(t *thread) bool { return least[t] })
 	maps.DeleteFunc(c.ended, func(_ LabelID, t *thread) bool { return least[t] })
 	for _, t := range all {
-		label := Label{Comm: MoreThreads, Process: MoreThreads}
+		label := Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads}
 		if one := c.nameOf(t.Label); names[one] > 1 {
 			label = one
 		}
@@ -113,7 +113,8 @@ func (c *collector) mergeLeast() {
 	}
 }
 
-// nameOf returns a label without its pid and tid.
+// nameOf returns a label without its pid, tid and command line: there may be as many of these as processes.
 func (c *collector) nameOf(id LabelID) Label {
-	return Label{Comm: c.p.Labels[id].Comm, Process: c.p.Labels[id].Process}
+	l := &c.p.Labels[id]
+	return Label{Comm: l.Comm, Process: l.ProcessComm, ProcessComm: l.ProcessComm}
 }

@@ -141,10 +141,20 @@ type Node struct {
 	Frame  FrameID
 }
 
-// Label is a name that a thread had.
+// Label is a name that a thread had. All names are printable.
 type Label struct {
-	PID, TID      int32
-	Comm, Process string // printable
+	PID, TID    int32
+	Comm        string // of the thread
+	Process     string // the short label of its process's command line: see [cmdline.Label]
+	ProcessComm string // the name that the kernel has of its process
+}
+
+// Thread returns the thread's name, or that of its process if it has none of its own.
+func (l *Label) Thread() string {
+	if l.Comm == l.ProcessComm {
+		return l.Process
+	}
+	return l.Comm
 }
 
 // Wake is the waker of a thread, and the wake of that waker.

@@ -163,7 +163,7 @@ func (r *renumbering) begin(c *collector) {
 func (r *renumbering) label(c *collector, id LabelID) LabelID {
 	if id != 0 && r.newLabels[id] == 0 {
 		l := r.labels[id]
-		l.Comm, l.Process = r.interner.sharedText(l.Comm), r.interner.sharedText(l.Process)
+		l.Comm, l.Process, l.ProcessComm = r.interner.sharedText(l.Comm), r.interner.sharedText(l.Process), r.interner.sharedText(l.ProcessComm)
 		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
 	}
 	return r.newLabels[id]

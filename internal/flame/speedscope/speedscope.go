@@ -96,7 +96,7 @@ func (s *speedscope) thread(t *profile.Thread) error {
 	l := &s.p.Labels[t.Label]
 	if err := b.each(func(ns int64, stack []int) {
 		if b.written++; b.written == 1 {
-			b.begin(l.Comm + " " + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID)))
+			b.begin(l.Thread() + " " + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID)))
 		} else {
 			b.write(",")
 		}
