@@ -20,7 +20,17 @@ func open(t testing.TB, p *profile.Profile, v ...graph.View) *page.Page {
 
 func openFile(t testing.TB, path string) *page.Page {
 	t.Helper()
-	pg := page.Open(t, path)
+	return checked(t, page.Open(t, path))
+}
+
+func openURL(t testing.TB, address string) *page.Page {
+	t.Helper()
+	return checked(t, page.OpenURL(t, address))
+}
+
+// checked waits until a page is drawn, and makes the test fail if it logs an error or requests anything.
+func checked(t testing.TB, pg *page.Page) *page.Page {
+	t.Helper()
 	t.Cleanup(func() {
 		if logged := pg.ConsoleErrors(); len(logged) > 0 {
 			t.Errorf("the page logged %q", logged)

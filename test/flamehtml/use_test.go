@@ -217,24 +217,24 @@ func TestPageChoosesThreads(t *testing.T) {
 	t.Parallel()
 	p := usual()
 	pg := open(t, p)
-	// The list has the threads with the most time on the CPU first.
+	// The list has the threads that were at work longest first.
 	first := func() int {
 		var i int
 		pg.Eval("Number(document.querySelector('.thread').id.slice('thread-'.length))", &i)
 		return i
 	}
 	i := first()
-	on := func(t *profile.Thread) (ns int64) {
+	worked := func(t *profile.Thread) (ns int64) {
 		for j := range t.Cells {
-			if t.Cells[j].Class == profile.ClassOnCPU {
+			if c := t.Cells[j].Class; c != profile.ClassIdle && c != profile.ClassUnknown {
 				ns += t.Cells[j].Ns
 			}
 		}
 		return ns
 	}
 	for _, other := range p.Threads {
-		if on(other) > on(p.Threads[i]) {
-			t.Errorf("thread %d is the first in the list, but %d was longer on the CPU", p.Threads[i].TID, other.TID)
+		if worked(other) > worked(p.Threads[i]) {
+			t.Errorf("thread %d is the first in the list, but %d was longer at work", p.Threads[i].TID, other.TID)
 		}
 	}
 	pg.ClickOn(".thread")

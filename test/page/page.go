@@ -215,7 +215,8 @@ func (p *Page) onEvent(method string, params json.RawMessage) {
 			p.errors = append(p.errors, event.Entry.Text+" "+event.Entry.URL)
 		}
 	case "Network.requestWillBeSent":
-		if u := event.Request.URL; u != p.url && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") {
+		own, _, _ := strings.Cut(p.url, "#") // a fragment is not requested
+		if u := event.Request.URL; u != own && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") {
 			p.requests = append(p.requests, u)
 		}
 	}

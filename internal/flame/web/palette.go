@@ -121,7 +121,7 @@ func PlainTones() []Tone {
 		{"note", [Schemes]string{lch(0.90, 0.025, 90).hex(), lch(0.37, 0.018, 90).hex()}},
 		{"note-on", [Schemes]string{lch(0.90, 0.045, 35).hex(), lch(0.385, 0.050, 35).hex()}},
 		{"note-off", [Schemes]string{lch(0.90, 0.030, 245).hex(), lch(0.385, 0.040, 250).hex()}},
-		{"delay", [Schemes]string{lch(0.87, 0.12, 80).hex(), lch(0.46, 0.085, 80).hex()}},
+		{"delay", runnable()},
 		{"small", [Schemes]string{lch(0.925, 0, 0).hex(), lch(0.32, 0, 0).hex()}},
 		{"unknown", [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}},
 		{"past", [Schemes]string{lch(0.95, 0.004, 255).hex(), lch(0.28, 0.008, 255).hex()}},
@@ -136,11 +136,16 @@ func BandTones() []Tone {
 	onDark, offDark := timeEnds(Dark, false, 1)
 	return []Tone{
 		{"time-0", [Schemes]string{onLight.hex(), onDark.hex()}},
-		{"time-1", [Schemes]string{lch(0.83, 0.15, 85).hex(), lch(0.72, 0.13, 85).hex()}},
+		{"time-1", runnable()},
 		{"time-2", [Schemes]string{offLight.hex(), offDark.hex()}},
 		{"time-3", [Schemes]string{lch(0.90, 0.035, 248).hex(), lch(0.33, 0.045, 248).hex()}},
 		{"time-4", [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}},
 	}
+}
+
+// runnable returns the colours of time in which a thread waited for a CPU. They are stronger than others, because little of it matters.
+func runnable() [Schemes]string {
+	return [Schemes]string{lch(0.81, 0.17, 75).hex(), lch(0.53, 0.115, 75).hex()}
 }
 
 // lab is a colour in OKLab, in which equal steps look equal.

@@ -67,14 +67,15 @@ class Graph {
     return path.reverse();
   }
 
-  // find is the node at the end of a path of names, or the last one on the path that this graph has.
-  find(names) {
+  // find is the node at the end of a path of names, or the last one on the path that this graph has. Names are numbers, unless isNamed
+  // compares something else with those of nodes.
+  find(names, isNamed = (node, name) => this.name[node] === name) {
     let at = 0;
     for (const name of names) {
       let next = 0;
       for (let i = this.childFrom[at]; i < this.childFrom[at + 1]; i++) {
         const child = this.child[i];
-        if (this.name[child] === name && this.total[child] > this.total[next] * (next > 0)) next = child;
+        if (isNamed(child, name) && this.total[child] > this.total[next] * (next > 0)) next = child;
       }
       if (next === 0) break;
       at = next;

@@ -3,7 +3,7 @@ const at = (selector) => document.querySelector(selector);
 // Page holds the view, and passes it to the parts of the page that show it.
 class Page {
   #merging = 0; // number of the newest view; work for older ones stops
-  #searched = '';
+  searched = '';
   #shaped; // the newest shape, and its view
 
   constructor(about, profile) {
@@ -19,6 +19,7 @@ class Page {
     this.controls = new Controls(profile, at('#controls'));
     this.threads = new Threads(profile, at('#threads'));
     this.strip = profile.slots > 0 ? new Strip(profile, about.origin, about.span, at('#strip')) : null;
+    this.link = new Link(this);
     at('#time').hidden = !this.strip;
     this.#connect();
     this.#paint();
@@ -32,14 +33,20 @@ class Page {
     flame.onZoom = () => {
       this.crumbs.show(flame);
       this.#showFound();
+      this.link.changed();
     };
     this.details.onCaller = (node) => flame.zoom(node);
     this.crumbs.onChoose = (node) => flame.zoom(node);
     this.threads.onChoose = (threads) => this.change({threads});
+    this.threads.onArrange = () => this.link.changed();
     controls.onView = (values) => this.change(values);
     controls.onFlip = (isIcicle) => this.flip(isIcicle);
     controls.onSearch = (text) => this.search(text);
     controls.onReset = () => this.reset();
+    at('#link').addEventListener('click', (event) => {
+      this.link.write();
+      copy(location.href, event.target);
+    });
     at('#help-button').addEventListener('click', () => at('#help').showModal());
     at('#whole').addEventListener('click', () => this.change({from: 0, to: 0}));
     if (this.strip) {
@@ -90,9 +97,26 @@ class Page {
     return this.rendered;
   }
 
-  start() {
-    this.rendered = this.#show(null);
+  // restore shows what the address's fragment says.
+  restore() {
+    this.rendered = this.#restore(this.link.read());
     return this.rendered;
+  }
+
+  async #restore({view, isIcicle, filter, order, searched, zoom}) {
+    this.view = new View(view);
+    this.isIcicle = isIcicle;
+    this.flame.isIcicle = isIcicle;
+    this.threads.arrangeBy(filter, order);
+    this.controls.search.value = searched;
+    this.#find(searched);
+    const number = this.#merging + 1;
+    await this.#show(null);
+    if (number !== this.#merging) return this.rendered;
+    const {graph} = this.flame;
+    const node = graph.find(zoom, (at, name) => this.flame.name(at) === name);
+    if (node !== this.flame.zoomed) this.flame.zoom(node);
+    return undefined;
   }
 
   async #show(before) {
@@ -114,6 +138,7 @@ class Page {
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused, view.reverse);
     if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
+    this.link.changed();
     return undefined;
   }
 
@@ -149,12 +174,18 @@ class Page {
     this.isIcicle = isIcicle;
     this.flame.flip(isIcicle);
     this.controls.show(this.view, isIcicle);
+    this.link.changed();
   }
 
   search(text) {
-    this.#searched = text;
-    this.finder = text ? new Search(this.profile, text) : null;
+    this.#find(text);
     this.#searchGraph();
+    this.link.changed();
+  }
+
+  #find(text) {
+    this.searched = text;
+    this.finder = text ? new Search(this.profile, text) : null;
   }
 
   // searchGraph marks what the search finds in the current graph.
@@ -180,7 +211,7 @@ class Page {
 
   // back undoes the search, zoom, range or selection of threads: the first of these that is set.
   back() {
-    if (this.#searched) {
+    if (this.searched) {
       this.controls.search.value = '';
       this.search('');
     } else if (!this.flame.isWhole) this.flame.zoom(0);
@@ -280,7 +311,7 @@ async function open() {
   const page = new Page(about, new Profile(about, packed));
   at('#wait').remove();
   globalThis.wprof = page; // for the browser's console
-  await page.start();
+  await page.restore();
   page.opened = performance.now();
 }
 

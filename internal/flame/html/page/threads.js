@@ -6,8 +6,11 @@ class Threads {
   #listed = []; // numbers of threads
   #chosen = null;
   #active = 0; // row with the keyboard's focus
-  #filter = '';
-  #order = 'on';
+  filter = ''; // text that listed threads have in their name or id
+  order = Threads.usualOrder;
+
+  // At work is a thread that is on a CPU, waits for one, or is blocked, but for waits for work.
+  static usualOrder = 'work';
 
   constructor(profile, element) {
     this.profile = profile;
@@ -16,6 +19,7 @@ class Threads {
     this.counts = element.querySelector('.counts');
     this.all = element.querySelector('.all');
     this.onChoose = () => {};
+    this.onArrange = () => {};
     this.list.addEventListener('scroll', () => this.#draw());
     this.list.addEventListener('click', (event) => this.#click(event));
     this.list.addEventListener('keydown', (event) => this.#key(event));
@@ -23,8 +27,14 @@ class Threads {
     this.these = element.querySelector('.these');
     this.these.addEventListener('click', () => this.onChoose(new Set(this.#listed)));
     this.#setNumbers(element);
-    this.#onInput(element.querySelector('input'), (value) => { this.#filter = value.toLowerCase(); });
-    this.#onInput(element.querySelector('select'), (value) => { this.#order = value; });
+    this.input = element.querySelector('input');
+    this.select = element.querySelector('select');
+    for (const field of [this.input, this.select]) {
+      field.addEventListener('input', () => {
+        this.arrangeBy(this.input.value, this.select.value);
+        this.onArrange();
+      });
+    }
     new ResizeObserver(() => this.#draw()).observe(this.list);
   }
 
@@ -36,13 +46,15 @@ class Threads {
     element.style.setProperty('--number', `${longest}ch`);
   }
 
-  #onInput(input, take) {
-    input.addEventListener('input', () => {
-      take(input.value);
-      this.#active = 0;
-      this.list.scrollTop = 0;
-      this.#arrange();
-    });
+  // arrangeBy lists the threads with a text in their name or id; an order that there is not is the usual one.
+  arrangeBy(filter, order) {
+    this.input.value = this.filter = filter;
+    this.select.value = order;
+    this.select.value ||= Threads.usualOrder;
+    this.order = this.select.value;
+    this.#active = 0;
+    this.list.scrollTop = 0;
+    if (this.times) this.#arrange();
   }
 
   // show shows the threads with their times in a view's range.
@@ -76,21 +88,24 @@ class Threads {
     return this.isOneProcess ? `${tid}` : `${profile.pid[thread]}/${tid}`;
   }
 
+  // off is the time off the CPU but for waits for work.
   #off(thread) {
-    return this.times[1][thread] + this.times[2][thread] + this.times[3][thread];
+    return this.times[1][thread] + this.times[2][thread];
   }
 
   #arrange() {
     const {profile} = this;
     const all = Array.from({length: profile.tid.length}, (_, i) => i);
     const text = (thread) => `${this.#name(thread)} ${this.#number(thread)}`.toLowerCase();
-    this.#listed = this.#filter ? all.filter((thread) => text(thread).includes(this.#filter)) : all;
+    const filter = this.filter.toLowerCase();
+    this.#listed = filter ? all.filter((thread) => text(thread).includes(filter)) : all;
     const value = {
+      work: (thread) => -this.times[0][thread] - this.#off(thread),
       on: (thread) => -this.times[0][thread],
       runnable: (thread) => -this.times[1][thread],
       blocked: (thread) => -this.times[2][thread],
       tid: (thread) => profile.tid[thread],
-    }[this.#order];
+    }[this.order];
     this.#listed.sort((a, b) => value(a) - value(b) || a - b);
     this.#active = Math.min(this.#active, Math.max(0, this.#listed.length - 1));
     this.space.style.height = `${this.#listed.length * THREAD}px`;
