@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Sched       bool // scheduling: CPUs, thread states, and the wakeup arrows that Perfetto derives
 	Threads     bool // the thread view: what each thread does, as slices on a track of its own
+	Runs        bool // in it, each time on a CPU by itself; always with Arrows, Extras and EmbedStacks
 	Arrows      bool // arrows of wakeups and preemptions; always drawn without Sched, with which Perfetto derives its own
 	Extras      bool // all annotations of the thread view
 	TIDPID      bool // thread and process ids in it
@@ -41,6 +42,7 @@ func features() []feature {
 	return []feature{
 		{"sched", func(o *Options) *bool { return &o.Sched }},
 		{"threads", func(o *Options) *bool { return &o.Threads }},
+		{"runs", func(o *Options) *bool { return &o.Runs }},
 		{"arrows", func(o *Options) *bool { return &o.Arrows }},
 		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
@@ -74,7 +76,12 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns()}
+}
+
+// joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.
+func (o *Options) joinsRuns() bool {
+	return !o.Runs && !o.Arrows && !o.Extras && !o.EmbedStacks && o.Sched
 }
 
 // view reports whether anything but scheduling is drawn.

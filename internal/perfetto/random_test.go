@@ -268,11 +268,38 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 	}
 }
 
-// The slices of the default options, which have a different encoding, have the same lengths.
+// Of joined runs the lengths and the number add up to those of the runs, also where events are lost, late or hidden.
+func TestJoinedRunsAddUp(t *testing.T) {
+	const sql = `select tid, sum(coalesce(extract_arg(s.arg_set_id, 'debug.runs'), 1)) as runs, sum(coalesce(extract_arg(s.arg_set_id, 'debug.running_ns'), s.dur)) as ns
+		from slice s join thread_track t on t.id = s.track_id join thread using (utid) where s.name glob 'on CPU *' group by tid order by tid`
+	const slices = `select count(*) as n from slice where name glob 'on CPU *'`
+	for seed := range uint64(4) {
+		stream := randomStream(t, seed, 4000)
+		var found [2][][]engine.Row
+		for i := range found {
+			options := DefaultOptions()
+			options.Runs = i == 1
+			trace, err := convert(t, stream, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[i] = query(t, trace, sql, slices)
+		}
+		joined, single := lines(found[0][2], "tid runs ns"), lines(found[1][2], "tid runs ns")
+		if joined != single {
+			t.Errorf("seed %d (tid runs ns): joined\n%ssingle\n%s", seed, joined, single)
+		}
+		if few, all := found[0][3][0]["n"].(int64), found[1][3][0]["n"].(int64); few >= all || few == 0 {
+			t.Errorf("seed %d: %d slices of joined runs, %d of single ones", seed, few, all)
+		}
+	}
+}
+
+// Slices without arrows, which have a different encoding, have the same lengths.
 func TestSlicesWithoutArrowsAgreeWithThreadState(t *testing.T) {
 	for seed := range uint64(4) {
 		options := DefaultOptions()
-		options.BlockedMin = 0
+		options.BlockedMin, options.Runs = 0, true
 		trace, err := convert(t, randomStream(t, seed, 4000), options)
 		if err != nil {
 			t.Fatal(err)

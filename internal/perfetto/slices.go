@@ -20,7 +20,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 		w.seq.start(sliceBegin, track, name)
 	} else {
 		own = w.ownSequence(t, from)
-		w.seq.start(sliceBegin, 0, own.name(w, s.CPU, s.Open))
+		w.seq.start(sliceBegin, 0, own.name(w, s.CPU, s.Open, s.Runs > 0))
 	}
 	if s.Off.Known {
 		w.seq.number(whyOff(s.State), uint64(s.OffNs()))
@@ -33,6 +33,13 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	}
 	if s.Off.Woken != 0 {
 		w.seq.number(annDelay, uint64(s.DelayNs()))
+	}
+	if s.Runs > 0 {
+		w.seq.number(annRuns, uint64(s.Runs))
+		w.seq.number(annRan, uint64(s.RanNs))
+		if s.LongestDelayNs > 0 {
+			w.seq.number(annLongestDelay, uint64(s.LongestDelayNs))
+		}
 	}
 	if w.on.Extras {
 		w.annotateExtras(s, extras)

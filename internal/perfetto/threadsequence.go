@@ -47,18 +47,24 @@ func (q *threadSequence) announce(w *view, track, at uint64) {
 }
 
 // name returns the id of the name of a slice on a CPU.
-func (q *threadSequence) name(w *view, cpu uint32, open bool) uint64 {
-	id := 2*uint64(cpu) + 1
-	if open {
+func (q *threadSequence) name(w *view, cpu uint32, open, joined bool) uint64 {
+	id := 3*uint64(cpu) + 1
+	switch {
+	case open:
 		id++
+	case joined:
+		id += 2
 	}
 	if n := len(q.names); n > 0 && q.names[n-1] == id || slices.Contains(q.names, id) {
 		return id
 	}
 	q.names = append(q.names, id)
 	name := "on CPU " + strconv.Itoa(int(cpu))
-	if open {
+	switch {
+	case open:
 		name += stillOpen
+	case joined:
+		name += " (short runs)"
 	}
 	before := len(w.out)
 	out, packet := beginShort(w.out, tracePacket)

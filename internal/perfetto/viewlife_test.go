@@ -191,8 +191,10 @@ func TestThreadViewWithoutTheBeginning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	options := DefaultOptions()
+	options.Runs = true
 	var trace bytes.Buffer
-	if _, err := Convert(r, &trace, DefaultOptions()); err != nil {
+	if _, err := Convert(r, &trace, options); err != nil {
 		t.Fatal(err)
 	}
 	whole := trace.Bytes()

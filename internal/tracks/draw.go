@@ -41,6 +41,10 @@ type Drawer struct {
 	last    int64                     // time of the last event
 	sum     Summary
 
+	joining     []*threadState // with Options.JoinRuns, those that may have runs
+	nextOldRuns int64          // when those are drawn that have ended
+	spare       []*joinedRuns
+
 	// Arguments of enc's methods, reused.
 	event   Event
 	slice   Slice
@@ -61,6 +65,7 @@ func NewDrawer(defs Definitions, enc Encoder, o Options) *Drawer {
 
 // NewSection implements [timeline.Visitor].
 func (d *Drawer) NewSection(s *format.Session) error {
+	d.drawAllRuns()
 	if d.spans != nil {
 		d.spans.NewSection(s)
 	}
@@ -120,6 +125,9 @@ func (d *Drawer) Event(e *format.Event) error {
 		d.events.Event(&d.event)
 	}
 	d.draw(e)
+	if e.Time >= d.nextOldRuns && len(d.joining) > 0 {
+		d.drawOldRuns(e.Time)
+	}
 	return d.enc.Flush()
 }
 
@@ -129,6 +137,7 @@ func (d *Drawer) Close(at int64) error {
 	if d.spans != nil {
 		d.spans.Close(at)
 	}
+	d.drawAllRuns()
 	d.drawAll(d.Maker.Close(at))
 	d.enc.Close(at)
 	return d.enc.Flush()

@@ -10,6 +10,12 @@ type Slice struct {
 	Stack *Stack // of SpanBlocked: where the thread was blocked; nil: none was taken
 	Waker *Task  // of SpanRunning and SpanRunnable: the last waker of the thread; nil: not known, or it was not woken
 
+	// Of several times on the CPU that are drawn as one: their number, sum, and the longest delay before one; Runs is 0 if it is one.
+	// What else there is belongs to the first.
+	Runs           int
+	RanNs          int64
+	LongestDelayNs int64
+
 	// With Options.Neighbours, of SpanRunning: the threads that ran on the CPU before and after; nil: not known.
 	PrevTask, NextTask *Task
 

@@ -23,6 +23,9 @@ type threadState struct {
 	// Origins of the arrows to the slice with which it comes back on a CPU: rewoken is of a waking that may count instead of
 	// the first one, early of one while it ran, which may count for the slice after this one.
 	woken, rewoken, early, preempted origin
+
+	runs     *joinedRuns // not drawn yet; nil: none
+	isListed bool        // in Drawer.joining
 }
 
 // stateOf returns the drawing state of a thread.
@@ -61,7 +64,9 @@ func (d *Drawer) span(s *timeline.Span) {
 	}
 	d.slice = Slice{Span: s, Task: k}
 	if k.Idle {
-		d.enc.Slice(&d.slice)
+		if !d.options.JoinRuns || s.Open || s.To-s.From >= shortGapNs {
+			d.enc.Slice(&d.slice)
+		}
 		return
 	}
 	switch s.Kind {
@@ -74,6 +79,8 @@ func (d *Drawer) span(s *timeline.Span) {
 		if l.hasOrigin() {
 			d.slice.Arrow, d.slice.Waking = l.arrive(s)
 		}
+		d.ran(l)
+		return
 	case timeline.SpanRunnable:
 		l.until = s.To
 		d.slice.Waker = d.waker(s)
@@ -81,7 +88,8 @@ func (d *Drawer) span(s *timeline.Span) {
 		l.until = s.To
 		d.slice.Stack = d.drawnStack(s.Stack)
 	}
-	if s.Kind == timeline.SpanRunning || d.options.OffCPU == nil || d.options.OffCPU(&d.slice) {
+	if d.options.OffCPU == nil || s.Kind != timeline.SpanUnknown && s.Kind != timeline.SpanNew && d.options.OffCPU(&d.slice) {
+		d.drawRuns(l)
 		d.enc.Slice(&d.slice)
 	}
 }

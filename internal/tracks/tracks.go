@@ -55,6 +55,7 @@ type Options struct {
 	Threads    bool // Slice, Instant and Item are called
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
+	JoinRuns   bool // short times on a CPU that follow each other closely are one slice, and short idle times are left out
 	// OffCPU reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
 	OffCPU   func(*Slice) bool
 	NoStacks bool // every Stack is nil

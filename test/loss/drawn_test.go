@@ -114,7 +114,7 @@ func stretches(t *testing.T, trace string) map[int64][]stretch {
 
 func TestNothingIsDrawnThatALossHides(t *testing.T) {
 	c := lossy(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "all.pb"), "wprof-perfetto", c.path)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "all.pb"), "wprof-perfetto", "-e", "runs", c.path)
 	gaps := map[int64][]lost{}
 	for _, l := range c.losses {
 		if l.kind == format.KindSwitch && l.at > l.from {

@@ -1807,6 +1807,9 @@ type TrackEvent struct {
 	Code            *uint64 `protobuf:"varint,1975,opt,name=code" json:"code,omitempty"`
 	Signal          *uint64 `protobuf:"varint,1976,opt,name=signal" json:"signal,omitempty"`
 	LengthNs        *uint64 `protobuf:"varint,1977,opt,name=length_ns,json=lengthNs" json:"length_ns,omitempty"`
+	Runs            *uint64 `protobuf:"varint,1979,opt,name=runs" json:"runs,omitempty"`
+	RunningNs       *uint64 `protobuf:"varint,1980,opt,name=running_ns,json=runningNs" json:"running_ns,omitempty"`
+	LongestDelayNs  *uint64 `protobuf:"varint,1981,opt,name=longest_delay_ns,json=longestDelayNs" json:"longest_delay_ns,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2061,6 +2064,27 @@ func (x *TrackEvent) GetSignal() uint64 {
 func (x *TrackEvent) GetLengthNs() uint64 {
 	if x != nil && x.LengthNs != nil {
 		return *x.LengthNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetRuns() uint64 {
+	if x != nil && x.Runs != nil {
+		return *x.Runs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetRunningNs() uint64 {
+	if x != nil && x.RunningNs != nil {
+		return *x.RunningNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetLongestDelayNs() uint64 {
+	if x != nil && x.LongestDelayNs != nil {
+		return *x.LongestDelayNs
 	}
 	return 0
 }
@@ -3606,7 +3630,7 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x96\t\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xf6\t\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3646,7 +3670,11 @@ const file_trace_proto_rawDesc = "" +
 	"target_cpu\x18\xb6\x0f \x01(\x04R\ttargetCpu\x12\x13\n" +
 	"\x04code\x18\xb7\x0f \x01(\x04R\x04code\x12\x17\n" +
 	"\x06signal\x18\xb8\x0f \x01(\x04R\x06signal\x12\x1c\n" +
-	"\tlength_ns\x18\xb9\x0f \x01(\x04R\blengthNs\"j\n" +
+	"\tlength_ns\x18\xb9\x0f \x01(\x04R\blengthNs\x12\x13\n" +
+	"\x04runs\x18\xbb\x0f \x01(\x04R\x04runs\x12\x1e\n" +
+	"\n" +
+	"running_ns\x18\xbc\x0f \x01(\x04R\trunningNs\x12)\n" +
+	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\"j\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
