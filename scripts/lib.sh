@@ -32,5 +32,6 @@ trust_clone() {
 # build_tools FOLDER: also where git has no version. The tools need no library, so that they run on any machine.
 build_tools() {
 	local -x CGO_ENABLED=0
-	go build -o "$1/" ./cmd/... || go build -buildvcs=false -o "$1/" ./cmd/...
+	go build -o "$1/" ./cmd/... || go build -buildvcs=false -o "$1/" ./cmd/... || return
+	install -m 755 scripts/wprof-wallclock "$1/"
 }

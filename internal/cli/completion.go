@@ -4,6 +4,9 @@ import "strings"
 
 // completion returns a script that completes flags and values in a shell.
 func (t Tool) completion(shell string) string {
+	if len(t.Commands) > 0 {
+		return t.commandsCompletion(shell)
+	}
 	switch shell {
 	case "zsh":
 		return t.zsh()

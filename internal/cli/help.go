@@ -15,6 +15,9 @@ func (t Tool) help() string {
 	if t.Description != "" {
 		b.WriteString("\n" + wrap(t.Description, "", helpWidth))
 	}
+	if len(t.Commands) > 0 {
+		b.WriteString(t.commandsHelp())
+	}
 	for _, g := range t.groups() {
 		fmt.Fprintf(&b, "\n%s:\n", g.Title)
 		for _, f := range g.Flags {
@@ -38,6 +41,9 @@ func (t Tool) help() string {
 }
 
 func (t Tool) usage() string {
+	if len(t.Commands) > 0 {
+		return t.Name + " COMMAND [ARG...]"
+	}
 	usage := t.Name + " [flags]"
 	if t.ArgsUsage != "" {
 		usage += " " + t.ArgsUsage

@@ -14,6 +14,9 @@ func (t Tool) man() string {
 	if t.Description != "" {
 		b.WriteString(".SH DESCRIPTION\n" + paragraphs(t.Description))
 	}
+	if len(t.Commands) > 0 {
+		b.WriteString(t.commandsMan())
+	}
 	b.WriteString(".SH OPTIONS\n")
 	for _, g := range t.groups() {
 		fmt.Fprintf(&b, ".SS %s\n", roff(g.Title))
@@ -36,7 +39,7 @@ func (t Tool) man() string {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	var others []string
-	for _, name := range []string{"wprof-filter", "wprof-flame", "wprof-info", "wprof-json", "wprof-perfetto", "wprof-record", "wprof-symbolize"} {
+	for _, name := range tools() {
 		if name != t.Name {
 			others = append(others, fmt.Sprintf(".BR %s (1)", roff(name)))
 		}

@@ -32,6 +32,9 @@ func Run(t Tool, argv []string, std Std) int {
 	if err != nil {
 		return t.report(std, err)
 	}
+	if ran, err := t.dispatch(argv, std); ran {
+		return t.report(std, err)
+	}
 	inv, err := t.parse(argv)
 	if err == nil {
 		inv.Std = std
@@ -52,6 +55,8 @@ func (inv *Invocation) run() error {
 		text = t.man()
 	case inv.IsSet("completion"):
 		text = t.completion(inv.String("completion"))
+	case t.Run == nil:
+		return Usagef("give a command; %s help lists them", t.Name)
 	default:
 		inv.watchSignals()
 		defer inv.end()

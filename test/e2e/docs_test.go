@@ -22,7 +22,7 @@ func commands(page string) []string {
 	for line := range strings.Lines(page) {
 		text, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
 		text = strings.TrimPrefix(text, "$ ")
-		if indented && !regexp.MustCompile(`\[flags\]|FILE`).MatchString(text) && regexp.MustCompile(`^(sudo )?wprof-[a-z]+( |$)`).MatchString(text) {
+		if indented && !regexp.MustCompile(`\[flags\]|FILE`).MatchString(text) && regexp.MustCompile(`^(sudo )?wprof(-[a-z]+| [a-z]+)( |$)`).MatchString(text) {
 			all = append(all, text)
 		}
 	}
@@ -39,7 +39,7 @@ func tried(command string) string {
 
 func TestCommandsInTheDocumentationWork(t *testing.T) {
 	tools.NeedPrivilege(t)
-	pages, err := filepath.Glob("../../docs/wprof-*.md")
+	pages, err := filepath.Glob("../../docs/wprof*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}

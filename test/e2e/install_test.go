@@ -15,8 +15,8 @@ func TestInstalledToolsNeedNoLibraries(t *testing.T) {
 	if out, err := exec.Command("../../scripts/install", prefix).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	list, err := filepath.Glob(filepath.Join(prefix, "bin", "wprof-*"))
-	if err != nil || len(list) != 8 {
+	list, err := filepath.Glob(filepath.Join(prefix, "bin", "wprof*"))
+	if err != nil || len(list) != 9 {
 		t.Fatalf("there are %q", list)
 	}
 	for _, name := range list {

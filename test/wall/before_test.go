@@ -105,14 +105,18 @@ func TestFilesOfEarlierThreadsAreReplaced(t *testing.T) {
 	}
 }
 
-func TestChildrenThatAreNotRecordedAreReported(t *testing.T) {
+func TestChildrenAreRecordedOnRequestOrReported(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	shell := tools.StartWorkload(t, exec.Command("sh", "-c", "exec 3<&0; cat <&3 >&2 & cat <&3 >&2 & echo ready; wait")) // its children end with the test
 	shell.Until("ready")
 	w := script(t, shell.PIDText(), "-d.2", "-o", "kids").run()
-	if want := "Process " + shell.PIDText() + " alone was recorded, its 2 children are not: wprof-record -p " + shell.PIDText() + " --children "; !strings.Contains(w.stderr.String(), want) {
+	if want := "Process " + shell.PIDText() + " alone was recorded, its 2 children are not: wprof-wallclock --children " + shell.PIDText() + "\nrecords them together"; !strings.Contains(w.stderr.String(), want) {
 		t.Errorf("of a shell with two children it says %s", w.stderr.String())
+	}
+	w = script(t, "--children", shell.PIDText(), "-d1s", "-o", "all").run()
+	if n := value(t, w.read("all_single_thread_analysis.txt"), "threads"); n != 3 || strings.Contains(w.stderr.String(), "alone was recorded") {
+		t.Errorf("of a shell and its two children, %v threads are reported: %s", n, w.stderr.String())
 	}
 	if w = script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d.2", "-o", "none").run(); strings.Contains(w.stderr.String(), "child") {
 		t.Errorf("of a process without children it says %s", w.stderr.String())

@@ -603,3 +603,57 @@ func TestHelpFitsATerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestVersionAndCompletionNeedNoProcess(t *testing.T) {
+	version := script(t, "--version").run()
+	if got := version.stdout.String(); !strings.HasPrefix(got, "wprof-wallclock ") || strings.Count(got, "\n") != 1 {
+		t.Errorf("--version prints %q", got)
+	}
+	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
+		text := script(t, "--completion", shell).run().stdout.String()
+		for _, flag := range []string{"duration", "frequency", "min-block", "output", "children", "help", "version", "completion"} {
+			if !strings.Contains(text, flag) {
+				t.Errorf("the completion for %s lacks --%s:\n%s", shell, flag, text)
+			}
+		}
+		if path, err := exec.LookPath(shell); err == nil {
+			cmd := exec.Command(path, check...)
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s does not accept its completion: %v: %s", shell, err, out)
+			}
+		}
+	}
+	w := script(t, "--completion", "tcsh")
+	if status := w.start().wait(); status != 2 || w.stderr.String() != "wprof-wallclock: --completion tcsh: valid are bash, zsh, fish\n" {
+		t.Errorf("for tcsh the status is %d: %q", status, w.stderr.String())
+	}
+}
+
+// A process of several threads that is there for a part of the window is not idle in the rest of it.
+func TestShortLifeInALongWindowIsNotIdle(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	fifo, capture := filepath.Join(t.TempDir(), "fifo"), filepath.Join(t.TempDir(), "x.wprof")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waits := exec.Command(tools.Path("wprof-info"), fifo) // a Go program, which has several threads, waits for the other end
+	tools.Record(t, capture, nil, func() {
+		if err := waits.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(800 * time.Millisecond)
+		_ = waits.Process.Kill()
+		_ = waits.Wait()
+		time.Sleep(2 * time.Second)
+	})
+	text := string(tools.Run(t, "wprof-flame", "--analysis", "-p", strconv.Itoa(waits.Process.Pid), capture))
+	reading := regexp.MustCompile(`(?m)^reading: +short-lived: the threads were there for ([0-9.]+) s`).FindStringSubmatch(text)
+	if reading == nil || value(t, text, "threads") < 3 {
+		t.Fatalf("a process that lived for a fourth of the window is reported as:\n%s", text)
+	}
+	if lived, _ := strconv.ParseFloat(reading[1], 64); lived < 0.8 || lived > value(t, text, "window")-2 {
+		t.Errorf("a process of 0.8 s was there for %v s:\n%s", lived, text)
+	}
+}

@@ -45,9 +45,23 @@ func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
 	flametest.CheckLines(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
 		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window (100%: one thread always at work)")
-	if !strings.Contains(text, "short-lived") {
-		t.Errorf("a thread that lived for less than half of the window is not reported as short-lived:\n%s", text)
+}
+
+// A process is not idle in the part of a window in which it does not exist, however many threads it has.
+func TestReadingOfAShortLifeIsOfThatLife(t *testing.T) {
+	const lived = "short-lived: the threads were there for 0.200000 s of the window; start the recording with the command, or record for a shorter time; "
+	b := flametest.New()
+	in := b.Calls("main", "work")
+	for tid := range int32(8) {
+		b.Thread(10, 10+tid, "app", flametest.Cell(profile.ClassIdle, format.StateInterruptible, in, 2e8, 1))
 	}
+	reads(t, b.Profile, lived+"mostly idle: for over half of that time the threads waited for work; record while there is load, record for longer, or look "+
+		"at what should have sent the work")
+	b.Threads[0].Cells[0].Class = profile.ClassOnCPU
+	reads(t, b.Profile, lived+"normal: most of that time is covered, 100% of it on the CPU")
+	b.Threads[1].Cells[0].Class = profile.ClassBlocked
+	reads(t, b.Profile, lived+"several threads: their time on the CPU, blocked and waiting for a CPU adds up to 2.0 times that time, 50% of it "+
+		"off the CPU; look at each by itself")
 }
 
 func TestAnalysisInterpretsCoverage(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // breakdown is the time of some threads by what they did.
 type breakdown struct {
 	threads    int
-	lifetime   int64 // ns in the window, of all of them together
+	lifetime   int64           // ns in the window, of all of them together
+	lives      map[int32]int64 // of each process, ns of its thread that was there for longest
 	onCPU      share
 	notSampled share         // of onCPU
 	off        []reasonShare // blocked, except waits for work; the longest first
@@ -68,12 +69,24 @@ func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
 		}
 	}
 	b.threads++
-	if v.To > 0 { // the lifetime within part of the window is known only as the sum of times there
-		b.lifetime += shown
-		return
+	lifetime := t.Lifetime
+	if v.To > 0 { // within part of the window it is known only as the sum of times there
+		lifetime = shown
 	}
-	b.lifetime += t.Lifetime
-	b.leftOut += max(0, t.Lifetime-shown)
+	b.lifetime += lifetime
+	b.leftOut += max(0, lifetime-shown)
+	if b.lives == nil {
+		b.lives = make(map[int32]int64)
+	}
+	b.lives[t.PID] = max(b.lives[t.PID], lifetime)
+}
+
+// lived returns for how much of the window there were threads. With several processes, which may follow each other or not, it may be less.
+func (b *breakdown) lived(window int64) (sum int64) {
+	for _, ns := range b.lives {
+		sum += ns
+	}
+	return min(sum, window)
 }
 
 // in returns the share that a cell's time belongs to.

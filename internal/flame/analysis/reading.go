@@ -10,14 +10,23 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// reading interprets the coverage and suggests what to do.
+// reading interprets the coverage and suggests what to do. Threads that were there for a small part of the window are not idle in the rest.
 func (b *breakdown) reading(window int64, a *profile.About) string {
+	if lived := b.lived(window); lived < window/2 {
+		return fmt.Sprintf("short-lived: the threads were there for %s of the window; start the recording with the command, or record for a shorter time; %s",
+			seconds(lived), b.readingOf("that time", lived, a))
+	}
+	return b.readingOf("the window", window, a)
+}
+
+// readingOf interprets the coverage of the window, or of the part of it in which there were threads.
+func (b *breakdown) readingOf(name string, window int64, a *profile.About) string {
 	switch c := b.coverage(window); {
 	case c > 1.0005:
-		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times the window, %.0f%% of it "+
-			"off the CPU%s%s; look at each by itself", times(c), 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason(), b.contention(window, false))
+		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times %s, %.0f%% of it "+
+			"off the CPU%s%s; look at each by itself", times(c), name, 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason(), b.contention(window, false))
 	case c >= 0.5:
-		return "normal: most of the window is covered" + b.most() + b.contention(window, b.isMostlyDelay())
+		return "normal: most of " + name + " is covered" + b.most() + b.contention(window, b.isMostlyDelay())
 	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
 		return fmt.Sprintf("mostly left out: off-CPU intervals below %s make up %s; use a lower minimum to see them",
 			shortDuration(a.MinBlock), seconds(b.leftOut))
@@ -26,10 +35,8 @@ func (b *breakdown) reading(window int64, a *profile.About) string {
 	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns:
 		return "mostly unknown: the capture does not show what these threads did, although no events were lost; they are filtered out, " +
 			"or the kernel did not report them"
-	case b.lifetime < window/2:
-		return "short-lived: the threads were there for less than half of the window; start the recording with the command, or record for a shorter time"
 	}
-	return "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
+	return "mostly idle: for over half of " + name + " the threads waited for work; record while there is load, record for longer, or look " +
 		"at what should have sent the work" + b.mayBeLock()
 }
 
