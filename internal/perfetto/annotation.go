@@ -37,6 +37,7 @@ const (
 	annRuns
 	annRan
 	annLongestDelay
+	annThread
 )
 
 func annotationNames() []string {
@@ -47,7 +48,7 @@ func annotationNames() []string {
 		annCompound: "compound_delay_ns", annChain: "chain", annCPU: "cpu", annWakerCPU: "waker_cpu", annPrio: "prio",
 		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid", annNSTID: "ns_tid", annNSPID: "ns_pid",
 		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns", annContext: "waking_context",
-		annRuns: "runs", annRan: "running_ns", annLongestDelay: "longest_delay_ns",
+		annRuns: "runs", annRan: "running_ns", annLongestDelay: "longest_delay_ns", annThread: "thread",
 	}
 }
 

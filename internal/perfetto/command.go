@@ -7,10 +7,19 @@ import (
 	"wprof/format"
 	"wprof/internal/cmdline"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // maxWords bounds how many words of a command line are shown.
 const maxWords = 1024
+
+// label is what a process is called. Its command line may be nil.
+func label(c *format.Command, comm []byte) string {
+	return cmdline.Label(cmdline.Words(c.GetArgs()), string(comm))
+}
+
+// processLabel is what the process of a thread is called.
+func processLabel(of *tracks.Task) string { return label(of.Command, of.Def.ProcessComm) }
 
 // commandWords returns a process's label and the rest of its command line; nil where none is known. The engine takes the first one for
 // the process's name, and all of them for its command line: python3 server.py --port 80. Where the command line does not begin with
@@ -19,7 +28,7 @@ func commandWords(c *format.Command, comm []byte) [][]byte {
 	if c == nil || len(c.Args) == 0 || c.Args[0] == 0 {
 		return nil // without a first word the process would have no name
 	}
-	label := cmdline.Label(cmdline.Words(c.Args), string(comm))
+	label := label(c, comm)
 	var words [][]byte
 	rest := c.Args
 	for len(rest) > 0 && len(words) < maxWords {

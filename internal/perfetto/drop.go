@@ -42,7 +42,7 @@ func (e *encoder) dropThreads(c *cpu) {
 		if e.options.Sched {
 			e.freeUnseen(c, one)
 		}
-		delete(t.byTID, one.tid)
+		t.remove(one.tid)
 		left--
 	}
 }

@@ -30,6 +30,7 @@ type encoder struct {
 	options  Options
 	plain    [256]bool // kinds that show nothing of scheduling
 	kthreadd bool      // it was described
+	hides    bool      // a filter hides threads
 	view     *view
 
 	begun     bool  // the machine was described
@@ -185,6 +186,7 @@ func (e *encoder) cpu(number uint32) *cpu {
 // filteredOn returns the placeholder for hidden threads on a CPU.
 func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
+		e.hides = true
 		e.describeKthreadd()
 		c.filtered = e.placeholder(at, "<filtered>", &format.Task{Tid: filteredTID + int32(c.number), Pid: filteredPID, Ppid: kthreaddPID})
 	}
@@ -231,10 +233,13 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 	}
 	isNew := t == nil || t.start != d.Start
 	if isNew {
-		if t != nil && e.options.Sched {
-			e.freeUnseen(c, t)
+		if t != nil {
+			if e.options.Sched {
+				e.freeUnseen(c, t)
+			}
+			e.threads.remove(t.tid)
 		}
-		t = &thread{tid: d.Tid, pid: d.Pid, nsTID: d.NsTid, nsPID: d.NsPid, start: d.Start, shown: shownNothing}
+		t = &thread{tid: d.Tid, pid: d.Pid, nsTID: d.NsTid, nsPID: d.NsPid, start: d.Start, isKernel: d.Ppid == kthreaddPID || d.Pid == kthreaddPID, shown: shownNothing}
 		e.threads.byTID[d.Tid] = t
 	}
 	k := e.threads.put(of, t)
@@ -251,9 +256,19 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 		if !e.options.Sched {
 			name = k.name // else the switches name it, and follow its renames
 		}
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, commandWords(of.Command, of.Def.ProcessComm), name)
+		e.describe(of, e.clock.boottime(e.now), name)
 	}
 	return k
+}
+
+// describe assigns a thread to its process, and describes the process unless it has been: many threads have a long command line.
+func (e *encoder) describe(of *tracks.Task, at uint64, name []byte) {
+	d := of.Def
+	if e.threads.isNewProcess(of) {
+		e.out = appendProcess(e.out, at, d, commandWords(of.Command, d.ProcessComm), name)
+	} else {
+		e.out = appendThread(e.out, at, d, name)
+	}
 }
 
 // thread returns the thread of a task, for drawing. One that no event on a CPU has named yet is described to Perfetto.
@@ -294,7 +309,7 @@ func (e *encoder) makeRoom(c *cpu, at uint64, full bool) {
 func (e *encoder) Close(at int64) {
 	e.endOpening()
 	e.now = max(at, e.now)
-	e.view.close()
+	e.view.close(e.hides)
 	for _, c := range e.cpus {
 		if c != nil && c.running != nil {
 			e.takeOver(c, e.now, e.threads.idle, 120)

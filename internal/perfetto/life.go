@@ -103,6 +103,9 @@ func (e *encoder) rename(v *tracks.Event, c *cpu) {
 	before, after := e.task(v.Other, c), e.task(v.Task, c)
 	if before.thread == after.thread {
 		e.full(v, c, func(ts uint64) { c.bundle.rename(ts, after.tid, before.name, after.name) })
+		if v.Task != nil && v.Task.Command != nil && after.tid == after.pid {
+			e.describeCommand(v, v.Task) // the rename has named the process
+		}
 	}
 }
 
@@ -127,7 +130,7 @@ func (e *encoder) exec(v *tracks.Event, c *cpu) {
 // describeCommand gives a process the command line that it has from an event on. It comes 1 ns after the event, because
 // a rename at the same time would name the process.
 func (e *encoder) describeCommand(v *tracks.Event, of *tracks.Task) {
-	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command, of.Def.ProcessComm), nil)
+	e.describe(of, e.clock.boottime(v.Time)+1, nil)
 }
 
 // free writes the end of a thread that was described, and removes it.
@@ -145,5 +148,5 @@ func (e *encoder) free(v *tracks.Event, c *cpu) {
 	}
 	e.endUnknown(k.thread, e.clock.boottime(v.Time))
 	e.full(v, c, func(ts uint64) { c.bundle.free(ts, by, k) })
-	delete(e.threads.byTID, k.tid)
+	e.threads.remove(k.tid)
 }

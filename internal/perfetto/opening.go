@@ -37,6 +37,7 @@ type off struct {
 func (e *encoder) Open(at int64, s *format.Session) {
 	e.now, e.opened = at, at
 	e.view.opened = at
+	e.view.sleepers.open()
 	e.opening.pending, e.opening.first, e.opening.at = e.options.Sched, true, at
 	e.opening.known = len(s.History) > 0
 	e.opening.online = e.opening.online[:0]

@@ -15,6 +15,7 @@ type Options struct {
 	Sched       bool // scheduling: CPUs, thread states, and the wakeup arrows that Perfetto derives
 	Threads     bool // the thread view: what each thread does, as slices on a track of its own
 	Runs        bool // in it, each time on a CPU by itself; always with Arrows, Extras and EmbedStacks
+	Sleepers    bool // in it, threads that were blocked all the time, each on its own track
 	Arrows      bool // arrows of wakeups and preemptions; always drawn without Sched, with which Perfetto derives its own
 	Extras      bool // all annotations of the thread view
 	TIDPID      bool // thread and process ids in it
@@ -43,6 +44,7 @@ func features() []feature {
 		{"sched", func(o *Options) *bool { return &o.Sched }},
 		{"threads", func(o *Options) *bool { return &o.Threads }},
 		{"runs", func(o *Options) *bool { return &o.Runs }},
+		{"sleepers", func(o *Options) *bool { return &o.Sleepers }},
 		{"arrows", func(o *Options) *bool { return &o.Arrows }},
 		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},

@@ -101,6 +101,23 @@ func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name
 	out = appendInt(out, 2, int64(d.Ppid))
 	out = appendCommand(out, command, stacks.Printable(d.ProcessComm, stacks.Unnamed))
 	end(out, process)
+	out = appendThreadOf(out, d, name)
+	end(out, tree)
+	end(out, packet)
+	return out
+}
+
+// appendThread appends the assignment of a thread to a process that has been described.
+func appendThread(out []byte, at uint64, d *format.Task, name []byte) []byte {
+	out, packet := beginTimedPacket(out, at)
+	out, tree := begin(out, packetProcessTree)
+	out = appendThreadOf(out, d, name)
+	end(out, tree)
+	end(out, packet)
+	return out
+}
+
+func appendThreadOf(out []byte, d *format.Task, name []byte) []byte {
 	out, thread := begin(out, 2)
 	out = appendInt(out, 1, int64(d.Tid))
 	if name != nil {
@@ -108,8 +125,6 @@ func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name
 	}
 	out = appendInt(out, 3, int64(d.Pid))
 	end(out, thread)
-	end(out, tree)
-	end(out, packet)
 	return out
 }
 

@@ -1,6 +1,8 @@
 package perfetto
 
 import (
+	"strconv"
+
 	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
@@ -58,9 +60,8 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	w.out = w.seq.finish(w.out, w.track(t), to)
 }
 
-// blocked draws a time in which a thread was blocked.
-func (w *view) blocked(t *thread, s *tracks.Slice) {
-	track := w.track(t)
+// blocked draws a time in which a thread was blocked, on a track that need not be its own.
+func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
 	of, state := w.stackOf(s.Stack), w.stateOf(s.State)
 	name := of.name
 	if name == 0 {
@@ -73,8 +74,15 @@ func (w *view) blocked(t *thread, s *tracks.Slice) {
 		}
 		name = w.name(stacks.BlockedName(in, s.State) + stillOpen)
 	}
+	var who uint64
+	if track != t.drawn.track {
+		who = w.text(string(t.drawn.name) + " " + strconv.Itoa(int(t.tid)))
+	}
 	w.seq.start(sliceBegin, track, name)
 	w.seq.value(annState, state.text)
+	if who != 0 {
+		w.seq.value(annThread, who)
+	}
 	if s.Began() < s.From {
 		w.seq.number(annLength, uint64(s.To-s.Began()))
 	}

@@ -26,6 +26,7 @@ type thread struct {
 	tid, pid     int32
 	nsTID, nsPID int32 // in its own PID namespace; 0: that is the first one
 	start        int64
+	isKernel     bool   // a kernel thread
 	number       uint32 // of its first name
 	shown        shown
 	drawn        drawn
@@ -63,6 +64,7 @@ type task struct {
 // threads are all threads that have not ended.
 type threads struct {
 	byTID      map[int32]*thread
+	processes  map[int32]processName // as they were described last, by pid
 	idle       *task
 	nextID     uint32
 	generation uint32 // counts how often threads were dropped; tasks of an older one are introduced again
@@ -72,9 +74,31 @@ type threads struct {
 }
 
 func newThreads() *threads {
-	t := &threads{most: maxThreads, byTID: make(map[int32]*thread)}
+	t := &threads{most: maxThreads, byTID: make(map[int32]*thread), processes: make(map[int32]processName)}
 	t.idle = t.newTask(&thread{}, []byte("swapper"))
 	return t
+}
+
+// processName is what a process is named by.
+type processName struct {
+	command *format.Command
+	comm    string
+}
+
+// isNewProcess reports whether a thread's process has not been described yet, or has another name, and notes that it is now.
+func (t *threads) isNewProcess(of *tracks.Task) bool {
+	name := processName{of.Command, string(of.Def.ProcessComm)}
+	if known, found := t.processes[of.Def.Pid]; found && known == name {
+		return false
+	}
+	t.processes[of.Def.Pid] = name
+	return true
+}
+
+// remove forgets a thread that has ended. With its first thread Perfetto ends a process.
+func (t *threads) remove(tid int32) {
+	delete(t.byTID, tid)
+	delete(t.processes, tid)
 }
 
 // get returns a task that was described; nil: it was not, or it is nil.

@@ -26,7 +26,7 @@ func (e *encoder) introduceAll(v *tracks.Event) {
 		e.task(v.Other, c)
 	case format.KindFree:
 		if k := e.threads.get(v.Task); k != nil && e.threads.byTID[k.tid] == k.thread {
-			delete(e.threads.byTID, k.tid)
+			e.threads.remove(k.tid)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type view struct {
 	uuids    uint64
 	idle     idleTracks
 	items    items
+	sleepers sleepers
 	cpuNames []cpuName
 }
 
@@ -29,6 +30,7 @@ type drawn struct {
 	pid                         int32  // when it was numbered
 	name                        []byte // the latest one
 	preempts                    preemption
+	ranIn                       uint32 // the latest window of sleepers in which it ran
 	own                         threadSequence
 	embedded                    *embedded
 }
@@ -82,8 +84,9 @@ func (w *view) resetIfDue() {
 }
 
 // close writes what waits for the end of the window.
-func (w *view) close() {
+func (w *view) close(isFiltered bool) {
 	w.endStacks()
+	w.drawSleepers(isFiltered)
 	for _, t := range w.threads.sorted() {
 		w.flushPreemption(t)
 	}
@@ -111,9 +114,12 @@ func (w *view) slice(t *thread, s *tracks.Slice) {
 	if w.on.Threads {
 		switch s.Kind {
 		case timeline.SpanRunning:
+			w.sleepers.runs(t)
 			w.ran(t, s)
 		case timeline.SpanBlocked:
-			w.blocked(t, s)
+			if w.on.Sleepers || !w.sleepers.takes(t, s, w.opened) {
+				w.blocked(t, s, w.track(t))
+			}
 		}
 	}
 	w.flushPreemption(t)

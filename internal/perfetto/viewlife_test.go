@@ -13,6 +13,8 @@ import (
 
 // Instants of a thread are drawn on its own track; a new thread is woken by the one that forked it.
 func TestLifeOfAThreadIsDrawn(t *testing.T) {
+	options := withArrows()
+	options.Sleepers = true
 	rows := query(t, writtenWith(t, machine+opening1+`
 		task 10 tid=300 pid=300 comm=ping process_comm=ping ppid=100 start=11
 		task 11 tid=300 pid=300 comm=ls process_comm=ls ppid=100 start=11 continues=10
@@ -25,7 +27,7 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 		+2000 cpu1 switch 11 next=1 prev_state=Z prev_prio=120 next_prio=120
 		+2100 cpu0 free 11
 		end close=+1000000
-	`, withArrows()), viewSQL, flowSQL, `select extract_arg(arg_set_id, 'debug.signal') as signal from slice where name = 'exit'`)
+	`, options), viewSQL, flowSQL, `select extract_arg(arg_set_id, 'debug.signal') as signal from slice where name = 'exit'`)
 	compare(t, "drawn", rows[2], "ts thread name dur depth code waker delay", `
 		0 init blocked (D) (open) 1000000 0 - - -
 		0 kthreadd blocked (S) (open) 1000000 0 - - -
