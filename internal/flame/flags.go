@@ -22,6 +22,7 @@ func TimeFlags() cli.Group {
 		{Name: "spread", Kind: cli.String, Value: "SCOPE", Default: "span", Choices: []string{"span", "thread"}, Usage: "How on-CPU time is divided among samples. span: each on-CPU interval among its own samples; one without a sample is [not sampled]. thread: all of a thread's on-CPU time evenly among all of its samples. Where intervals are shorter than the sampling period, span overestimates the long ones; thread is right on average. With thread, a page or bucket may show a stack slightly earlier or later than it was sampled. thread does not go with --speedscope."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out shorter off-CPU intervals. A number without a unit is milliseconds, from 100 on."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which otherwise have the frame [idle]: see below."},
+		{Name: "unfold-idle", Usage: "Draw waits for work like other time. By default pictures and pages have them in one grey frame at the root, [idle], which is drawn narrower than its time; a click on it shows them."},
 		{Name: "idle-threads", Usage: "Include the idle threads of CPUs. (--idle leaves out all others.)"},
 		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "Unit of the weights in folded stacks. samples: the number of timer samples on the CPU and of waits off it (for an event or for a CPU); with --event, of events."},
 	}}

@@ -22,6 +22,7 @@ type request struct {
 	folder   string       // for the files of each thread; "" for none
 	buckets  time.Duration
 	diff     bool
+	unfold   bool   // --unfold-idle
 	ranged   bool   // --diff-start or --diff-end was given
 	other    string // the capture to compare with; "": the input itself
 	input    filter.Options
@@ -92,6 +93,7 @@ func (q *request) readMode(inv *cli.Invocation) error {
 		q.collect.Events = inv.Strings("event")
 	}
 	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
+	q.unfold = inv.Bool("unfold-idle")
 	q.collect.Spread = inv.String("spread") == "thread"
 	q.collect.MinBlock = int64(inv.Duration("min-block"))
 	units := map[string]folded.Unit{"ns": folded.Nanoseconds, "us": folded.Microseconds, "ms": folded.Milliseconds, "samples": folded.Samples}

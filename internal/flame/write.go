@@ -108,8 +108,9 @@ func (q *request) writePictures(inv *cli.Invocation, p *profile.Profile, outs ou
 	if !q.draws() {
 		return nil
 	}
-	pic := q.picture(p, q.view)
-	g := graph.Of(p, q.view)
+	v := q.pictureView()
+	pic := q.picture(p, v)
+	g := graph.Of(p, v)
 	p.Release()
 	return q.writeGraph(inv, g, pic, outs)
 }
@@ -170,7 +171,7 @@ func commitOutput(out *cli.Output, err error) error {
 func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 	switch f {
 	case formHTML:
-		return html.Write(w, p, q.view)
+		return html.Write(w, p, q.pictureView())
 	case formPprof:
 		return pprof.Write(w, p, q.view)
 	case formSpeedscope:
@@ -179,6 +180,13 @@ func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 		return analysis.Write(w, p, q.view)
 	}
 	return folded.Write(w, p, q.view, q.text)
+}
+
+// pictureView returns the view for pictures and pages: unlike folded stacks they have waits for work in one frame.
+func (q *request) pictureView() graph.View {
+	v := q.view
+	v.FoldIdle = !q.unfold
+	return v
 }
 
 // picture returns the title and layout of a view's picture.
@@ -204,6 +212,7 @@ func (q *request) differencePicture(p, base *profile.Profile, name string) svg.P
 func (q *request) threadFiles() []ThreadFile {
 	return []ThreadFile{
 		{Suffix: ".svg", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
+			v.FoldIdle = !q.unfold
 			return svg.Write(w, graph.Of(p, v), q.picture(p, v))
 		}},
 		{Suffix: ".folded", Write: func(w io.Writer, p *profile.Profile, v graph.View) error { return folded.Write(w, p, v, q.text) }},
@@ -226,7 +235,11 @@ func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, 
 	defer base.Close()
 	profile.ShareIdleWaits(p, base)
 	pic := q.differencePicture(p, base, in.Name)
-	g := graph.Compare(p, base, q.view, scale(p, base))
+	v := q.view
+	if !slices.ContainsFunc(q.outputs, func(o output) bool { return o.form != formSVG }) {
+		v = q.pictureView()
+	}
+	g := graph.Compare(p, base, v, scale(p, base))
 	p.Release()
 	base.Release()
 	if g.Total[0].Ns() == 0 {

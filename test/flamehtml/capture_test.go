@@ -69,13 +69,13 @@ func TestPageOfACaptureMatchesFoldedStacks(t *testing.T) {
 	t.Parallel()
 	file := record(t)
 	html := filepath.Join(t.TempDir(), "host.html")
-	tools.Run(t, "wprof-flame", "--html="+html, file)
+	tools.Run(t, "wprof-flame", "--unfold-idle", "--html="+html, file)
 	pg := openFile(t, html)
 	for _, c := range []struct {
 		view string
 		args []string
 	}{
-		{"{}", []string{"--wall"}},
+		{"{fold: false}", []string{"--wall"}},
 		{"{mode: 1}", []string{"--on-cpu"}},
 		{"{mode: 2, states: true}", []string{"--off-cpu", "--state"}},
 		{"{mode: 2, states: false, idle: false}", []string{"--off-cpu", "--no-idle-waits"}},
@@ -103,7 +103,7 @@ func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	t.Parallel()
 	file := record(t)
 	html := filepath.Join(t.TempDir(), "host.html")
-	tools.Run(t, "wprof-flame", "--html="+html, file)
+	tools.Run(t, "wprof-flame", "--unfold-idle", "--html="+html, file)
 	pg := openFile(t, html)
 	var slot int64
 	pg.Eval("wprof.profile.slot", &slot)

@@ -92,8 +92,8 @@ func (v view) forPage() string {
 		}
 		threads += "])"
 	}
-	return fmt.Sprintf("{mode: %d, by: %d, states: %t, reverse: %t, idle: %t, from: %d, to: %d, threads: %s}",
-		v.Mode, v.By, v.States, v.Reverse, !v.NoIdleWaits, v.From, v.To, threads)
+	return fmt.Sprintf("{mode: %d, by: %d, states: %t, reverse: %t, idle: %t, fold: %t, from: %d, to: %d, threads: %s}",
+		v.Mode, v.By, v.States, v.Reverse, !v.NoIdleWaits, v.FoldIdle, v.From, v.To, threads)
 }
 
 func (v view) forGo(p *profile.Profile) graph.View {
@@ -114,7 +114,7 @@ func views(slots, threads int) []view {
 		for by := graph.ByProcess; by <= graph.ByNone; by++ {
 			for _, reverse := range []bool{false, true} {
 				n := len(all)
-				v := view{View: graph.View{Mode: mode, By: by, Reverse: reverse, States: n%3 == 0, NoIdleWaits: n%4 == 1}}
+				v := view{View: graph.View{Mode: mode, By: by, Reverse: reverse, States: n%3 == 0, NoIdleWaits: n%4 == 1, FoldIdle: n%3 > 0}}
 				if n%5 > 1 {
 					v.From = n * 7 % slots
 					v.To = min(slots, v.From+1+n*3%slots)
@@ -155,11 +155,11 @@ func TestPageMergesWhatGoDoes(t *testing.T) {
 func TestPageOpensWithTheViewThatIsGiven(t *testing.T) {
 	t.Parallel()
 	p := sample{threads: 14, stacks: 100, depth: 12, functions: 60, cells: 30, slots: 40, asleep: 0.5}.profile()
-	v := graph.View{Mode: graph.OffCPU, By: graph.ByThread, States: true, Reverse: true, NoIdleWaits: true, From: 3, To: 20}
+	v := graph.View{Mode: graph.OffCPU, By: graph.ByThread, States: true, Reverse: true, NoIdleWaits: true, FoldIdle: true, From: 3, To: 20}
 	v.Only = func(t *profile.Thread) bool { return t.TID%2 == 0 }
 	pg := open(t, p, v)
 	compare(t, "the first view", shownRows(pg, false), rowsOf(graph.Of(p, v), false))
-	if got, want := pg.Text(`[...document.querySelectorAll('#controls :checked')].map((e) => e.id || e.value).join()`), "2,1,reverse,states"; got != want {
+	if got, want := pg.Text(`[...document.querySelectorAll('#controls :checked')].map((e) => e.id || e.value).join()`), "2,1,reverse,states,fold"; got != want {
 		t.Errorf("the controls say %s, want %s", got, want)
 	}
 	if got := pg.Text("document.querySelector('#range').textContent"); got != "0.3 s to 2.0 s (1.7 s)" {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"wprof/format"
+	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
 	"wprof/test/page"
@@ -429,5 +431,46 @@ func TestPageReportsWhyItCannotShowAProfile(t *testing.T) {
 			pg := page.Open(t, path)
 			pg.Wait("document.querySelector('#trouble').textContent.includes(" + fmt.Sprintf("%q", c.want) + ")")
 		})
+	}
+}
+
+// Waits for work are in one narrow, grey frame; a click shows them.
+func TestPageFoldsWaitsForWork(t *testing.T) {
+	t.Parallel()
+	b := flametest.New()
+	b.Thread(10, 10, "server", flametest.Cell(profile.ClassOnCPU, 0, b.Calls("main", "serve"), 1e9, 100))
+	b.Thread(20, 20, "pool", flametest.Cell(profile.ClassIdle, format.StateInterruptible, b.Calls("start", "next", "k_futex"), 9e9, 7))
+	pg := open(t, b.Profile, graph.View{FoldIdle: true})
+	names := func() (all []string) {
+		for _, b := range boxes(pg) {
+			all = append(all, b.Name)
+		}
+		return all
+	}
+	if got, want := fmt.Sprint(names()), "[all [idle] server-10 main serve]"; got != want {
+		t.Errorf("at first the page shows %s, want %s", got, want)
+	}
+	drawn := boxes(pg)
+	all, idle := drawn[0], drawn[1]
+	if share := idle.Width / all.Width; share < 0.055 || share > 0.065 {
+		t.Errorf("waits for work have %.1f%% of the width", 100*share)
+	}
+	if got := pg.Text("wprof.boxText.lines({node: wprof.flame.rows[3][0].node, count: 1}).join('; ')"); !strings.Contains(got, "1 s, 100% of all but [idle]") {
+		t.Errorf("serve has %s", got)
+	}
+	pg.Click(idle.X+idle.Width/2, idle.Y)
+	still(pg)
+	if got, want := fmt.Sprint(names()), "[all [idle] pool-20 start next k_futex]"; got != want {
+		t.Errorf("after a click the page shows %s, want %s", got, want)
+	}
+	if got := detail(pg, "Time"); got != 9e9 {
+		t.Errorf("the details show %d ns", got)
+	}
+	pg.Key("Escape")
+	still(pg)
+	pg.Key("f")
+	still(pg)
+	if got, want := fmt.Sprint(names()), "[all pool-20 server-10 start main next serve k_futex [idle]]"; got != want {
+		t.Errorf("unfolded the page shows %s, want %s", got, want)
 	}
 }

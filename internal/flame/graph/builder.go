@@ -159,6 +159,10 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 		return
 	}
 	b.path = b.path[:0]
+	isFolded := b.v.folds(c.Class)
+	if isFolded {
+		b.path = append(b.path, b.note(IdleRoot()))
+	}
 	if b.v.By != ByNone {
 		b.path = append(b.path, b.step(b.v.Root(s.p, c), KindRoot, ""))
 	}
@@ -171,7 +175,7 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 	if stackEnd == roots {
 		stackEnd = 0 // a root has no mark
 	}
-	if note := b.v.Note(c); note != "" {
+	if note := b.v.Note(c); note != "" && !isFolded {
 		b.path = append(b.path, b.note(note))
 	}
 	if b.v.Mode == Waker && c.Class.OffCPU() {

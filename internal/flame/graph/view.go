@@ -39,6 +39,7 @@ type View struct {
 	Inline      bool // functions that are inlined have frames of their own
 	Lines       bool // with the line in the source
 	NoIdleWaits bool // leave out ClassIdle
+	FoldIdle    bool // put ClassIdle into one frame at the root, IdleRoot, for pictures that draw it narrower
 	// Only reports which threads are shown; nil: all.
 	Only func(*profile.Thread) bool
 	// From and To are slots, To beyond the last one; both 0: all time.
@@ -181,6 +182,12 @@ func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 		}
 	}
 }
+
+// IdleRoot is the name of the frame that has all waits for work with [View].FoldIdle.
+func IdleRoot() string { return profile.ClassIdle.Note() }
+
+// folds reports whether the view puts time of a class into IdleRoot.
+func (v *View) folds(c profile.Class) bool { return v.FoldIdle && c == profile.ClassIdle }
 
 // Notes returns every note that a view may add to a stack.
 func Notes() []string {

@@ -79,12 +79,13 @@ type pageView struct {
 	States  bool       `json:"states"`
 	Reverse bool       `json:"reverse"`
 	Idle    bool       `json:"idle"` // with waits for work
+	Fold    bool       `json:"fold"` // these in one frame
 	From    int        `json:"from"`
 	To      int        `json:"to"`
 }
 
 func pageViewOf(v *graph.View) pageView {
-	return pageView{Mode: v.Mode, By: v.By, States: v.States, Reverse: v.Reverse, Idle: !v.NoIdleWaits, From: v.From, To: v.To}
+	return pageView{Mode: v.Mode, By: v.By, States: v.States, Reverse: v.Reverse, Idle: !v.NoIdleWaits, Fold: v.FoldIdle, From: v.From, To: v.To}
 }
 
 // The content security policy allows only the page's own script and style: even a name that is not escaped cannot run a script, and

@@ -34,6 +34,8 @@ type pageTables struct {
 	WakerMark    uint32 `json:"wakerMark"`
 	NotWoken     uint32 `json:"notWoken"`
 	UnknownWaker uint32 `json:"unknownWaker"`
+	// Idle is the number of the name of the frame with waits for work.
+	Idle uint32 `json:"idle"`
 }
 
 // writeTables packs the profile into script elements of a type that browsers do not run: varints in columns, deflated, in base64.
@@ -130,6 +132,7 @@ func (e *pageEncoder) encodeNames() {
 	}
 	e.tables.WakerMark = e.names.of(graph.WakerMark, graph.KindNote)
 	e.tables.NotWoken = e.names.of(graph.NotWoken, graph.KindNote)
+	e.tables.Idle = e.names.of(graph.IdleRoot(), graph.KindNote)
 	e.tables.UnknownWaker = e.names.of(graph.UnknownWaker, graph.KindNote)
 }
 

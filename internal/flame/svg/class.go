@@ -14,6 +14,8 @@ func (d *drawing) class(i int) string {
 	switch {
 	case d.changes:
 		return web.ChangeTone(f.together == 0 && n.Kind == graph.KindKernel, changeStep(f.own.Ns()-f.base, d.whole))
+	case d.isIdle[i]:
+		return "idle"
 	case f.together > 0:
 		return "small"
 	case n.Kind == graph.KindRoot:

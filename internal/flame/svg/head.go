@@ -115,6 +115,7 @@ func (d *drawing) legend() []item {
 	}{
 		{"process, thread or CPU", []string{"root"}}, {"runnable", []string{"delay"}}, {"[note]", []string{"note-on", "note-off", "note"}},
 		{"small frames", []string{"small"}}, {"unknown", []string{"unknown"}},
+		{"waits for work, " + graph.Spell(d.frames[d.idle].own.Ns()) + ": click to see", []string{"idle"}},
 	} {
 		of := item{text: plain.text}
 		for _, class := range plain.classes {

@@ -401,7 +401,7 @@ func TestLabelsKeepFileAndLine(t *testing.T) {
 func TestSVGScriptDrawsTheStillPicture(t *testing.T) {
 	for name, g := range map[string]*graph.Graph{
 		"few": lesson(), "many": sketchOfThreads(20), "small": manyStacks(6000), "changes": sketchOfChanges(), "nothing": newSketch(1).done(),
-		"paths": sketchOfPaths(),
+		"paths": sketchOfPaths(), "idle": idleGraph(28e9), "little idle": idleGraph(1e6),
 	} {
 		for _, icicle := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/icicle=%v", name, icicle), func(t *testing.T) {

@@ -69,7 +69,8 @@ type place struct{ left, right int }
 func (d *drawing) layOut() []place {
 	places := make([]place, len(d.frames))
 	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
-	whole := d.frames[0].width
+	widths := d.drawnWidths()
+	whole := widths[0]
 	if whole == 0 {
 		return places
 	}
@@ -82,10 +83,13 @@ func (d *drawing) layOut() []place {
 		var from int64
 		if f.parent >= 0 {
 			from = next[f.parent]
-			next[f.parent] += f.width
+			next[f.parent] += widths[i]
 		}
 		next[i] = from
-		places[i] = place{pixel(from), pixel(from + f.width)}
+		if d.isIdle[i] && i != d.idle {
+			continue
+		}
+		places[i] = place{pixel(from), pixel(from + widths[i])}
 	}
 	return places
 }

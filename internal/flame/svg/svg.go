@@ -58,6 +58,8 @@ type drawing struct {
 	g       *graph.Graph
 	frames  []shown
 	places  []place // of frames
+	idle    int     // the frame with all waits for work; 0: there is none
+	isIdle  []bool  // of frames: they are in it
 	rows    int     // up to the last one with a visible frame
 	changes bool    // it shows a difference
 	whole   int64   // the time of which changes are shares, ns
@@ -71,6 +73,7 @@ func newDrawing(g *graph.Graph, pic Picture, most int) *drawing {
 	d := &drawing{pic: pic, g: g, frames: simplified(g, most), changes: g.Base != nil, used: make(map[string]bool)}
 	root := &d.frames[0]
 	d.whole = max(root.own.Ns(), root.base)
+	d.findIdle()
 	d.places = d.layOut()
 	d.ids = make([]int32, len(d.frames))
 	for i := range d.frames {
@@ -155,7 +158,7 @@ func (d *drawing) tones() []web.Tone {
 // script writes the script that makes the picture interactive.
 func script(b *bytes.Buffer) error {
 	b.WriteString("<script><![CDATA[\n'use strict';\n(() => {\n" + web.Script())
-	for _, name := range []string{"text", "table", "layout", "head", "details", "search", "draw", "keys", "start"} {
+	for _, name := range []string{"text", "table", "idle", "layout", "head", "details", "search", "draw", "keys", "start"} {
 		part, err := svgFiles.ReadFile("script/" + name + ".js")
 		if err != nil {
 			return err

@@ -40,6 +40,7 @@ type svgTable struct {
 	Changes bool     `json:"changes"`
 	Events  bool     `json:"events,omitempty"` // it shows events, not what threads did
 	Counts  bool     `json:"counts,omitempty"` // times are numbers of events, not ns
+	Idle    int      `json:"idle,omitempty"`   // the frame with all waits for work
 	Names   []string `json:"names"`            // of symbols
 	Files   []int32  `json:"files"`            // of symbols: index in Modules plus 1; 0: not known
 	Modules []string `json:"modules"`          // names of files
@@ -60,7 +61,7 @@ type look struct {
 // table writes the table. JSON with <, > and & escaped is also valid XML text.
 func (d *drawing) table(b *bytes.Buffer) error {
 	t := svgTable{
-		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Names: []string{}, Files: []int32{}, Modules: []string{},
+		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Idle: d.idle, Names: []string{}, Files: []int32{}, Modules: []string{},
 		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps},
 	}
 	files := map[string]int32{"": 0}

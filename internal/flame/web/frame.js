@@ -32,8 +32,8 @@ function describeSplit(split) {
   return split.map(([what, ns], part) => `${spell(ns)} ${what} (${shares[part]})`).join(', ');
 }
 
-// sharesOf describes a time as a share of all and, if there is one, of the zoomed frame's time.
-const sharesOf = (ns, all, zoomed) => `${percent(ns, all)} of all${zoomed ? `, ${percent(ns, zoomed)} of zoomed` : ''}`;
+// sharesOf describes a time as a share of all, or of what name says, and, if there is one, of the zoomed frame's time.
+const sharesOf = (ns, all, zoomed, name = 'all') => `${percent(ns, all)} of ${name}${zoomed ? `, ${percent(ns, zoomed)} of zoomed` : ''}`;
 
 // describeTime is two lines: a frame's time, and how much of it is not in the frames above it.
 function describeTime(time, self, shares, amount) {

@@ -122,6 +122,7 @@ func PlainTones() []Tone {
 		{"note-on", [Schemes]string{lch(0.90, 0.045, 35).hex(), lch(0.385, 0.050, 35).hex()}},
 		{"note-off", [Schemes]string{lch(0.90, 0.030, 245).hex(), lch(0.385, 0.040, 250).hex()}},
 		{"delay", runnable()},
+		{"idle", [Schemes]string{lch(0.945, 0.004, 250).hex(), lch(0.29, 0.004, 250).hex()}},
 		{"small", [Schemes]string{lch(0.925, 0, 0).hex(), lch(0.32, 0, 0).hex()}},
 		{"unknown", [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}},
 		{"past", [Schemes]string{lch(0.95, 0.004, 255).hex(), lch(0.28, 0.008, 255).hex()}},

@@ -10,6 +10,7 @@ class Controls {
     this.#on('#by', (field) => this.onView({by: Number(field.value)}));
     this.#on('#states', (field) => this.onView({states: field.checked}));
     this.#on('#idle', (field) => this.onView({idle: field.checked}));
+    this.#on('#fold', (field) => this.onView({fold: field.checked}));
     this.#on('#reverse', (field) => this.onView({reverse: field.checked}));
     this.#on('#icicle', (field) => this.onFlip(field.checked));
     this.search.addEventListener('input', () => this.onSearch(this.search.value));
@@ -30,6 +31,8 @@ class Controls {
     this.root.querySelector('#by').value = view.by;
     this.root.querySelector('#states').checked = view.states;
     this.root.querySelector('#idle').checked = view.idle;
+    this.root.querySelector('#fold').checked = view.fold;
+    this.root.querySelector('#fold').disabled = !view.idle;
     this.root.querySelector('#reverse').checked = view.reverse;
     this.root.querySelector('#icicle').checked = isIcicle;
   }

@@ -17,9 +17,11 @@ class BoxText {
     return KINDS[profile.nameKind[graph.name[node]]] + MARKS[graph.mark[node]] + (module ? ` in ${module}` : '');
   }
 
-  shares(ns) {
+  // shares describes the time of a node, or of small ones beside it, as a share.
+  shares(node, ns) {
     const {graph, flame: {zoomed}} = this;
-    return sharesOf(ns, graph.total[0], zoomed && graph.total[zoomed]);
+    const [whole, name] = graph.whole(node);
+    return sharesOf(ns, whole, zoomed && graph.total[zoomed], name);
   }
 
   // counts is the number of samples, off-CPU intervals, and waits for a CPU, each the last part of an interval.
@@ -43,11 +45,11 @@ class BoxText {
   // lines are for the tooltip and for screen readers.
   lines(box) {
     const {graph, flame} = this;
-    if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.ns)}`];
+    if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.node, box.ns)}`];
     const {node} = box;
     const time = graph.total[node];
     const split = this.split(node);
-    const lines = [flame.name(node), this.kind(node), ...describeTime(time, graph.self(node), this.shares(time), spell)];
+    const lines = [flame.name(node), this.kind(node), ...describeTime(time, graph.self(node), this.shares(node, time), spell)];
     if (split.length > 0) lines.push(describeSplit(split));
     return [...lines, this.counts(node)];
   }
@@ -75,7 +77,7 @@ class Details {
     this.facts.replaceChildren();
     this.#fact('Kind', boxText.kind(node));
     this.#time('Time', graph.total[node]);
-    this.#fact('Share', boxText.shares(graph.total[node]));
+    this.#fact('Share', boxText.shares(node, graph.total[node]));
     this.#time('Self', graph.self(node));
     for (const [what, ns] of boxText.split(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
     this.#fact('Count', boxText.counts(node));
@@ -107,7 +109,7 @@ class Details {
     const name = document.createElement('span');
     name.textContent = flame.name(node);
     const share = document.createElement('span');
-    share.textContent = percent(graph.total[node], graph.total[0]);
+    share.textContent = percent(graph.total[node], graph.whole(node)[0]);
     button.append(name, share);
     button.title = flame.name(node);
     button.addEventListener('click', () => this.onCaller(node));

@@ -43,7 +43,7 @@ class Flame {
     this.zoomed = zoomed;
     this.focused = focused;
     this.#hovered = undefined;
-    this.#setRange(graph.start[zoomed], graph.start[zoomed] + graph.total[zoomed]);
+    this.#setRange(graph.start[zoomed], graph.start[zoomed] + graph.width[zoomed]);
     this.resize();
     this.#scrollToRoot();
   }
@@ -150,6 +150,7 @@ class Flame {
     if (box.count > 1) return palette.tones.small;
     const {node} = box;
     if (box.depth < graph.depth[this.zoomed]) return palette.tones.past;
+    if (graph.isIdle[node]) return palette.tones.idle;
     return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
   }
 
@@ -191,14 +192,14 @@ class Flame {
 
   // isWhole is whether the whole width is shown.
   get isWhole() {
-    return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.total[0];
+    return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.width[0];
   }
 
   // zoom makes a node fill the width, and focuses it.
   zoom(node) {
     this.zoomed = node;
     this.focus(node);
-    this.#animate(this.graph.start[node], this.graph.start[node] + this.graph.total[node]);
+    this.#animate(this.graph.start[node], this.graph.start[node] + this.graph.width[node]);
     this.onZoom();
   }
 
@@ -206,7 +207,7 @@ class Flame {
   zoomToBox(box) {
     this.zoomed = this.graph.parent[box.node];
     this.focus(box.node);
-    this.#animate(box.start, box.start + box.ns);
+    this.#animate(box.start, box.start + box.span);
     this.onZoom();
   }
 
@@ -251,12 +252,12 @@ class Flame {
   scale(factor, x = this.width / 2) {
     const span = this.#to - this.#from;
     const at = this.#from + span * x / this.width;
-    const next = Math.max(Math.min(span * factor, this.graph.total[0]), this.width); // a pixel is at least 1 ns
+    const next = Math.max(Math.min(span * factor, this.graph.width[0]), this.width); // a pixel is at least 1 ns
     this.#showRange(at - next * x / this.width, next);
   }
 
   #showRange(from, span) {
-    const all = this.graph.total[0];
+    const all = this.graph.width[0];
     const left = Math.max(0, Math.min(from, all - span));
     this.#setRange(left, Math.min(all, left + span));
     this.draw();

@@ -1,10 +1,13 @@
+// The most that waits for work get of the width, if they are folded.
+const IDLE_SHARE = 0.06;
+
 // Graph is a flame graph: a shape, and the time of each of its nodes. Nodes without time are not shown.
 class Graph {
   levels = 0; // of nodes above the root
 
   constructor(shape) {
-    const {length, parent, name, mark, module, depth, child, childFrom} = shape;
-    Object.assign(this, {length, parent, name, mark, module, depth, child, childFrom});
+    const {length, parent, name, mark, module, depth, child, childFrom, idle} = shape;
+    Object.assign(this, {length, parent, name, mark, module, depth, child, childFrom, idle});
     this.on = new Float64Array(length); // ns, of a node and all above
     this.off = new Float64Array(length);
     this.unknown = new Float64Array(length);
@@ -23,8 +26,8 @@ class Graph {
     this.waits[node] += waits;
   }
 
-  // complete computes the totals, and places children side by side: start is where a node begins, in ns from the left.
-  // Nothing can be added after it. It yields between its parts.
+  // complete computes the totals, and places children side by side: start is where a node begins, and width how wide it is drawn, in ns
+  // from the left. Nothing can be added after it. It yields between its parts.
   *complete() {
     for (let node = this.length - 1; node > 0; node--) {
       const parent = this.parent[node];
@@ -43,14 +46,38 @@ class Graph {
       if (this.total[node] > 0 && this.depth[node] > this.levels) this.levels = this.depth[node];
     }
     yield;
+    this.#setWidths();
+    yield;
     this.start = new Float64Array(this.length);
     for (let node = 0; node < this.length; node++) {
       let at = this.start[node];
       for (let i = this.childFrom[node]; i < this.childFrom[node + 1]; i++) {
         this.start[this.child[i]] = at;
-        at += this.total[this.child[i]];
+        at += this.width[this.child[i]];
       }
     }
+  }
+
+  // setWidths makes nodes as wide as their time; those of folded waits for work are narrower.
+  #setWidths() {
+    this.width = this.total.slice();
+    this.isIdle = new Uint8Array(this.length);
+    if (this.idle === 0) return;
+    const idle = this.total[this.idle];
+    const busy = this.total[0] - idle;
+    const part = busy > 0 ? Math.min(1, IDLE_SHARE / (1 - IDLE_SHARE) * busy / idle) : 1;
+    for (let node = this.idle; node < this.length; node++) {
+      if (node !== this.idle && !this.isIdle[this.parent[node]]) continue;
+      this.isIdle[node] = 1;
+      this.width[node] *= part;
+    }
+    this.width[0] = busy + this.width[this.idle];
+  }
+
+  // whole is the time that a node's share is of, and what to call it.
+  whole(node) {
+    if (this.idle === 0 || node === 0 || this.isIdle[node] || this.total[this.idle] === 0) return [this.total[0], 'all'];
+    return [this.total[0] - this.total[this.idle], 'all but [idle]'];
   }
 
   // self is the time of a node without the nodes above it.

@@ -32,7 +32,7 @@ class Link {
   }
 }
 
-const VIEW_FLAGS = ['states', 'reverse', 'idle'];
+const VIEW_FLAGS = ['states', 'reverse', 'idle', 'fold'];
 
 function encodedState({about, view, flame, threads, isIcicle, searched, profile}) {
   const parts = [];

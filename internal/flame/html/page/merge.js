@@ -11,6 +11,7 @@ function* shapeOf(profile, view) {
   }
   const {shape} = shaper;
   yield* shape.complete();
+  shape.idle = shaper.idle;
   return {shape, end};
 }
 
@@ -63,6 +64,7 @@ function yieldToPage() {
 // Shaper finds the nodes of cells in a shape.
 class Shaper {
   shape = new Shape();
+  idle = 0; // the node with all waits for work, if the view folds them
 
   // The node of each stack above the root with which it was last seen: most cells share most of their stack with an
   // earlier one.
@@ -82,8 +84,11 @@ class Shaper {
     const {profile, view} = this;
     const mark = this.#mark(kind);
     const stack = profile.cellStack[cell];
-    const note = (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
-    let at = this.#root(cell, note === 0 && stack === 0 ? mark : MARK.none);
+    const isFolded = view.fold && kind === CLASS.idle;
+    const note = isFolded ? 0 : (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
+    let at = 0;
+    if (isFolded) at = this.idle = this.shape.step(0, profile.notes.idle, MARK.none, 0);
+    at = this.#root(at, cell, note === 0 && stack === 0 ? mark : MARK.none);
     if (stack > 0) at = this.#stack(at, stack, mark);
     if (note > 0) at = this.shape.step(at, note, mark, 0);
     return view.mode === MODE.waker ? this.#wakers(at, cell) : at;
@@ -94,15 +99,15 @@ class Shaper {
     return kind === CLASS.onCPU ? MARK.on : MARK.off;
   }
 
-  #root(cell, mark) {
+  #root(at, cell, mark) {
     const {profile, view} = this;
     const label = profile.cellLabel[cell];
     switch (view.by) {
-      case BY.process: return this.shape.step(0, profile.processRoot[label], mark, 0);
-      case BY.thread: return this.shape.step(0, profile.threadRoot[label], mark, 0);
-      case BY.comm: return this.shape.step(0, profile.commRoot[label], mark, 0);
-      case BY.cpu: return this.shape.step(0, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
-      default: return 0;
+      case BY.process: return this.shape.step(at, profile.processRoot[label], mark, 0);
+      case BY.thread: return this.shape.step(at, profile.threadRoot[label], mark, 0);
+      case BY.comm: return this.shape.step(at, profile.commRoot[label], mark, 0);
+      case BY.cpu: return this.shape.step(at, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
+      default: return at;
     }
   }
 

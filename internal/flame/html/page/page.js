@@ -83,7 +83,7 @@ class Page {
       item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
       item('runnable', palette.tones.delay.fill),
       item('[note]', palette.tones['note-on'].fill, palette.tones['note-off'].fill, palette.tones.note.fill),
-      item('small frames', palette.tones.small.fill), item('unknown', palette.tones.unknown.fill),
+      item('waits for work', palette.tones.idle.fill), item('small frames', palette.tones.small.fill), item('unknown', palette.tones.unknown.fill),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(text, palette.times[i])));
     if (this.strip?.bands) this.#showStrip();
@@ -125,7 +125,7 @@ class Page {
     const number = ++this.#merging;
     this.#caption();
     this.controls.show(view, this.isIcicle);
-    if (differs('mode', 'idle', 'threads')) this.#showStrip();
+    if (differs('mode', 'idle', 'fold', 'threads')) this.#showStrip();
     else this.strip?.select(view);
     if (!differs('from', 'to')) this.threads.choose(view);
     at('#graph').setAttribute('aria-busy', true);
@@ -150,7 +150,7 @@ class Page {
 
   // buildGraph rebuilds the shape only if more than the range has changed.
   *#buildGraph(view) {
-    const names = ['mode', 'by', 'states', 'reverse', 'idle', 'threads'];
+    const names = ['mode', 'by', 'states', 'reverse', 'idle', 'fold', 'threads'];
     if (!this.#shaped || names.some((name) => this.#shaped.view[name] !== view[name])) {
       this.#shaped = {view, ...yield* shapeOf(this.profile, view)};
     }
@@ -283,6 +283,7 @@ class Page {
       'i': () => this.flip(!this.isIcicle),
       's': () => this.change({states: !view.states}),
       'w': () => this.change({idle: !view.idle}),
+      'f': () => this.change({fold: !view.fold}),
       'b': () => this.change({by: this.#nextRoot()}),
       'n': () => this.#next(),
       't': () => at('#threads input').focus(),

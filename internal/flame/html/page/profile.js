@@ -6,7 +6,7 @@ class Profile {
   constructor(about, packed) {
     this.slot = about.slot;
     this.slots = about.slot > 0 ? about.slots : 0;
-    this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker};
+    this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker, idle: about.idle};
     this.#readNames(about, packed);
     this.#readStacks(about, packed);
     this.#readLabels(about, packed);

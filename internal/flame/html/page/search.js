@@ -31,7 +31,7 @@ class Search {
   ns(node) {
     const {graph} = this;
     for (let at = node; at > 0; at = graph.parent[at]) if (this.#found[graph.name[at]]) return graph.total[node];
-    const [from, to] = [graph.start[node], graph.start[node] + graph.total[node]];
+    const [from, to] = [graph.start[node], graph.start[node] + graph.width[node]];
     const isAbove = (at) => graph.depth[at] > graph.depth[node] && graph.start[at] >= from && graph.start[at] < to;
     return this.#outermost.reduce((ns, at) => (isAbove(at) ? ns + graph.total[at] : ns), 0);
   }
@@ -48,7 +48,7 @@ class Search {
     const parent = graph.parent[box.node];
     for (let i = firstAfter(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
       const child = graph.child[i];
-      if (graph.start[child] >= box.start + box.ns) break;
+      if (graph.start[child] >= box.start + box.span) break;
       if (this.#within[child] && graph.total[child] > 0) return true;
     }
     return false;

@@ -28,7 +28,8 @@ class Strip {
   // show adds up the time of a view's threads in all slots.
   show(view) {
     const {profile} = this;
-    const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) ? BAND_OF[kind] : -1));
+    const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) && !(view.fold && kind === CLASS.idle) ? BAND_OF[kind] : -1));
+    this.isFolded = view.fold && view.idle;
     this.mode = view.mode;
     this.bands = BANDS.map(() => new Float64Array(profile.slots));
     for (let thread = 0; thread < profile.tid.length; thread++) {
@@ -166,7 +167,7 @@ class Strip {
 
   // scaleText describes what the full height stands for.
   scaleText() {
-    if (this.mode === MODE.wall) return 'height: all threads’ time';
+    if (this.mode === MODE.wall) return `height: all threads’ time${this.isFolded ? ' but waits for work' : ''}`;
     const most = digits(this.threads);
     return this.mode === MODE.onCPU ? `height: ${most} CPUs` : `height: ${most} threads`;
   }

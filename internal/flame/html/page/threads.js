@@ -77,9 +77,12 @@ class Threads {
     this.#draw();
   }
 
+  // name is that of the thread's root frame without the ids.
   #name(thread) {
     const {profile} = this;
-    return profile.name[profile.commRoot[profile.threadLabel[thread]]];
+    const name = profile.name[profile.threadRoot[profile.threadLabel[thread]]];
+    const ids = `-${profile.pid[thread]}/${profile.tid[thread]}`;
+    return name.endsWith(ids) ? name.slice(0, -ids.length) : name;
   }
 
   #number(thread) {

@@ -11,6 +11,7 @@ class View {
   states = false; // with a frame for why a thread was off the CPU
   reverse = false; // innermost frame first
   idle = true; // with waits for work
+  fold = false; // these in one frame at the root, which is drawn narrower
   from = 0; // slots, to excluded; both 0: all time
   to = 0;
   threads = null; // a Set of numbers of threads; null: all

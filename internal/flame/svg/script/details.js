@@ -9,7 +9,8 @@ function describe(t, i, zoomed) {
   if (i > 0) lines.push([KINDS[t.kind[i]], fileOf(t, i)].filter(Boolean).join(' in '));
   if (t.changes) return [...lines, ...differences(t, i)];
   const time = t.now[i];
-  lines.push(...describeTime(time, t.self[i], sharesOf(time, t.now[0], zoomed && t.now[zoomed]), (n) => amount(t, n)));
+  const [whole, name] = wholeOf(t, i);
+  lines.push(...describeTime(time, t.self[i], sharesOf(time, whole, zoomed && t.now[zoomed], name), (n) => amount(t, n)));
   if (t.events) return t.counts ? lines : [...lines, counted(t.times[i], 'event')];
   lines.push(describeSplit(splitOf(t.on[i], t.off[i], t.unknown[i])));
   lines.push(countsOf(t, i));

@@ -1,6 +1,7 @@
 // Drawing: bars of one fill are one path; labels are texts. The static picture in the file is made in the same way.
 
 function classOf(t, i) {
+  if (!t.changes && isIdle(t, i)) return 'idle';
   if (!t.changes) return toneOf(t.kind[i], t.symbol[i], t.on[i], t.off[i]);
   const {steps} = t.look;
   const change = t.now[i] - t.before[i], whole = Math.max(t.now[0], t.before[0]);
@@ -13,7 +14,7 @@ const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : state.
 
 function draw(svg, t, state) {
   const paths = new Map(), labels = document.createDocumentFragment();
-  state.rows = layOut(t, t[state.widths], state.zoomed, state.width);
+  state.rows = layOut(t, drawnWidths(t, t[state.widths], state.zoomed), state.zoomed, state.width);
   const levels = levelsOf(state.rows);
   if (state.zoomed === 0) state.levelsOfAll = levels;
   state.levels = Math.max(levels, state.levelsOfAll); // no less than without zoom: the root stays where it is

@@ -20,7 +20,7 @@ function layOut(t, widths, zoomed, width) {
     next[i - zoomed] = from;
     const left = pixel(from), right = pixel(from + widths[i]);
     if (right > left) rows[t.depth[i]].push({frame: i, left, right, past: false});
-    i = right > left ? i + 1 : t.end[i];
+    i = right > left && (zoomed > 0 || i !== t.idle) ? i + 1 : t.end[i]; // waits for work are folded
   }
   return rows;
 }
