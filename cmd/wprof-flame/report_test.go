@@ -31,7 +31,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 // A report is what runs without it write.
 func TestReportHasTheFilesOfOtherOutputs(t *testing.T) {
 	file := written(t, fromtext.Stream(t, capture))
-	flags := []string{"-a", "--spread", "thread", file}
+	flags := []string{"-a", file}
 	for _, threads := range [][]string{{"100", "101"}, {"101"}} {
 		together, alone := t.TempDir(), t.TempDir()
 		in := func(name string) string { return filepath.Join(alone, name) }

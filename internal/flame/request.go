@@ -135,9 +135,6 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		if q.view.Mode == graph.Events && out.form != formFolded && out.form != formSVG {
 			return cli.Usagef("--event does not go with --%s; it does with --svg and --folded", out.form)
 		}
-		if out.form == formSpeedscope && q.collect.Spread {
-			return cli.Usagef("--speedscope shows each stack at its own time, which --spread thread does not keep; use --html instead")
-		}
 		for _, before := range q.outputs[:i] {
 			if q.pathOf(inv, out) != "" && q.pathOf(inv, out) == q.pathOf(inv, before) {
 				return cli.Usagef("--%s and --%s both write %s; name another file for one", before.form, out.form, q.pathOf(inv, out))
@@ -257,8 +254,8 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 // setDetail sets what the profile must keep apart for the outputs.
 func (q *request) setDetail() {
 	c := &q.collect
-	c.Threads = q.view.By == graph.ByThread || q.folder != ""
 	c.CPUs = q.view.By == graph.ByCPU
+	c.Threads = q.view.By == graph.ByThread || q.folder != "" || c.Spread && (c.CPUs || q.buckets > 0) // whose samples are few depends on CPU or range
 	for _, out := range q.outputs {
 		switch out.form {
 		case formHTML:

@@ -81,6 +81,8 @@ func TestPageOfACaptureMatchesFoldedStacks(t *testing.T) {
 		{"{mode: 2, states: false, idle: false}", []string{"--off-cpu", "--no-idle-waits"}},
 		{"{mode: 0, idle: true, by: 1}", []string{"--wall", "--by", "thread"}},
 		{"{by: 0, reverse: true}", []string{"--wall", "--reverse"}},
+		{"{mode: 1, by: 4, reverse: false}", []string{"--on-cpu", "--by", "none"}},
+		{"{by: 2}", []string{"--on-cpu", "--by", "comm"}},
 	} {
 		pg.Eval("wprof.change("+c.view+")", nil)
 		got, want := shownStacks(pg), folded(t, append(c.args, file)...)
@@ -96,9 +98,9 @@ func TestPageOfACaptureMatchesFoldedStacks(t *testing.T) {
 	}
 }
 
-// A range of a page is what the capture has when it is cut to that range. Stacks are not compared: a cut changes how a time
-// on the CPU is shared out among the samples that are left. Nor is time off the CPU compared with unknown time: the
-// state at the cut may say more. Other processes may be among those whose switches the kernel hides.
+// A range of a page is what the capture has when it is cut to that range; the stacks' times on the CPU may be rounded differently. Time off the
+// CPU is not compared with unknown time: the state at the cut may say more. Other processes may be among those whose switches the kernel
+// hides.
 func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	t.Parallel()
 	file := record(t)
@@ -107,27 +109,34 @@ func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	pg := openFile(t, html)
 	var slot int64
 	pg.Eval("wprof.profile.slot", &slot)
-	const from, to = 50, 190
-	pg.Eval(fmt.Sprintf("wprof.change({from: %d, to: %d})", from, to), nil)
-	cut := []string{"--start", fmt.Sprintf("%dns", from*slot), "--end", fmt.Sprintf("%dns", to*slot), file}
-	got, want := byRoot(shownStacks(pg)), byRoot(folded(t, cut...))
 	own := fmt.Sprintf("flamehtml.test-%d", os.Getpid())
-	for _, root := range []string{own, own + ", on CPU"} {
-		if got[root] != want[root] || want[root] == 0 {
-			t.Errorf("slots %d to %d of %v have %d ns of %s, want %d", from, to, time.Duration(slot), got[root], root, want[root])
+	for _, c := range [][2]int64{{50, 190}, {100, 130}, {200, 203}} {
+		pg.Eval(fmt.Sprintf("wprof.change({from: %d, to: %d})", c[0], c[1]), nil)
+		cut := []string{"--start", fmt.Sprintf("%dns", c[0]*slot), "--end", fmt.Sprintf("%dns", c[1]*slot), file}
+		shown, wanted := shownStacks(pg), folded(t, cut...)
+		got, want := byRoot(shown), byRoot(wanted)
+		for _, root := range []string{own, own + ", on CPU"} {
+			if got[root] != want[root] || want[root] == 0 {
+				t.Errorf("slots %d to %d of %v have %d ns of %s, want %d", c[0], c[1], time.Duration(slot), got[root], root, want[root])
+			}
+		}
+		for stack, ns := range wanted {
+			if strings.HasPrefix(stack, own+";") && strings.HasSuffix(stack, "_[c]") && max(ns-shown[stack], shown[stack]-ns) > 2 {
+				t.Errorf("slots %d to %d have %d ns of %s, want %d", c[0], c[1], shown[stack], stack, ns)
+			}
 		}
 	}
 }
 
-// With --spread thread, the page shows what the folded stacks show, and the time on the CPU of any range stays that of the range.
-func TestSpreadPageOfACapture(t *testing.T) {
+// With --spread span, the page shows what the folded stacks show, and the time on the CPU of any range is the same as by default.
+func TestPageOfACaptureSpanBySpan(t *testing.T) {
 	t.Parallel()
 	file := record(t)
-	plain, spread := filepath.Join(t.TempDir(), "plain.html"), filepath.Join(t.TempDir(), "spread.html")
+	plain, spans := filepath.Join(t.TempDir(), "plain.html"), filepath.Join(t.TempDir(), "spans.html")
 	tools.Run(t, "wprof-flame", "--html="+plain, "--on-cpu", file)
-	tools.Run(t, "wprof-flame", "--html="+spread, "--on-cpu", "--spread", "thread", file)
-	of, pg := openFile(t, plain), openFile(t, spread)
-	if got, want := shownStacks(pg), folded(t, "--on-cpu", "--spread", "thread", file); !maps.Equal(got, want) || len(want) < 10 {
+	tools.Run(t, "wprof-flame", "--html="+spans, "--on-cpu", "--spread", "span", file)
+	of, pg := openFile(t, plain), openFile(t, spans)
+	if got, want := shownStacks(pg), folded(t, "--on-cpu", "--spread", "span", file); !maps.Equal(got, want) || len(want) < 10 {
 		t.Errorf("the page has %d stacks, want the %d of the folded ones", len(got), len(want))
 	}
 	for _, c := range []string{"{from: 50, to: 190}", "{from: 3, to: 4}", "{from: 190, to: 250, by: 1}"} {

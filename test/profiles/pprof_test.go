@@ -26,7 +26,7 @@ func pprof(t *testing.T, args ...string) string {
 
 func pprofOf(t *testing.T, capture string) string {
 	t.Helper()
-	return tools.Convert(t, filepath.Join(t.TempDir(), "p.pb.gz"), "wprof-flame", "--pprof", capture)
+	return tools.Convert(t, filepath.Join(t.TempDir(), "p.pb.gz"), "wprof-flame", "--by", "thread", "--pprof", capture)
 }
 
 // cums are the times by function that pprof -top shows of a thread, with what they call, ns; under "" that of all.

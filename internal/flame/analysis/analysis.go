@@ -27,7 +27,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	window := windowOf(p, &v)
 	writeSubject(out, p, &v, &b, window)
 	b.writeShares(out, window, p.About.MinBlock)
-	b.writeNotSampled(out, &p.About)
+	b.writeSampling(out, &p.About)
 	b.explainCoverage(out, window, &p.About)
 	writeTop(out, p, "Top %d blocking stacks", profile.ClassBlocked, topStacks, &v)
 	writeTop(out, p, "Top %d waits for work", profile.ClassIdle, topWaits, &v)
@@ -108,8 +108,11 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
 	row("on-CPU", b.onCPU, "samples")
-	if b.notSampled.ns > 0 {
-		row("  not sampled", b.notSampled, "")
+	if b.sampling.Borrowed > 0 {
+		row("  from other threads", share{ns: b.sampling.Borrowed}, "")
+	}
+	if b.sampling.NotSampled > 0 {
+		row("  not sampled", share{ns: b.sampling.NotSampled}, "")
 	}
 	row("blocked", b.blocked(), "times")
 	for _, r := range b.off {
@@ -128,20 +131,35 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	row("total", share{ns: b.total()}, "")
 }
 
-// writeNotSampled writes what to do about on-CPU time without samples.
-func (b *breakdown) writeNotSampled(w io.Writer, a *profile.About) {
-	if b.notSampled.ns == 0 {
+// writeSampling writes how well the stacks of on-CPU time are known, and what to do about it.
+func (b *breakdown) writeSampling(w io.Writer, a *profile.About) {
+	q := &b.sampling
+	if b.onCPU.ns == 0 || len(a.Sources) == 0 {
 		return
 	}
-	fmt.Fprintln(w)
-	const often = "sample more often (wprof-wallclock -f, wprof-record -Stimer=999hz)"
-	advice := often + ", record for longer, or divide each thread's time evenly among all of its samples (wprof-flame --spread thread)"
-	if a.Spread {
-		advice = often + " or record for longer"
+	var facts []string
+	if e := q.StandardError(); e > 0 {
+		facts = append(facts, fmt.Sprintf("A function's share of the on-CPU time in the flame graph has a standard error of up to %.1f percentage points.", 100*e))
 	}
-	wrapped(w, "", fmt.Sprintf("%.1f%% of the on-CPU time has no sample, so where in the code it was spent is unknown: %s.",
-		100*part(b.notSampled.ns, b.onCPU.ns), advice))
+	if q.Borrowed > 0 {
+		facts = append(facts, fmt.Sprintf("%.1f%% of the on-CPU time is of threads without samples, and has the stacks of other threads of the same name.",
+			100*part(q.Borrowed, q.OnCPU)))
+	}
+	if q.NotSampled > 0 {
+		facts = append(facts, fmt.Sprintf("%.1f%% of the on-CPU time has no sample, so where in the code it was spent is unknown.", 100*part(q.NotSampled, q.OnCPU)))
+	}
+	if !a.Spread {
+		facts = append(facts, "With --spread span only on-CPU intervals with a sample have stacks, and the longer ones are overestimated.")
+	}
+	if q.StandardError() >= manyPoints || q.NotSampled > 0 {
+		facts = append(facts, "To know it better, sample more often (wprof-wallclock -f, wprof-record -Stimer=999hz) or record for longer.")
+	}
+	fmt.Fprintln(w)
+	wrapped(w, "", strings.Join(facts, " "))
 }
+
+// manyPoints is the standard error from which on an analysis advises to take more samples.
+const manyPoints = 0.02
 
 // howOften formats a count: 3 times, once.
 func howOften(n uint64, unit string) string {

@@ -10,21 +10,21 @@ import (
 
 // breakdown is the time of some threads by what they did.
 type breakdown struct {
-	threads    int
-	lifetime   int64           // ns in the window, of all of them together
-	lives      map[int32]int64 // of each process, ns of its thread that was there for longest
-	onCPU      share
-	notSampled share         // of onCPU
-	off        []reasonShare // blocked, except waits for work; the longest first
-	runnable   share
-	preempt    share
-	idle       share
-	unknown    share
-	futexIdle  int64  // ns of idle that are futex waits
-	lockIdle   int64  // ns of futexIdle in a function that waits for a lock
-	lockOff    int64  // ns of off in such a function
-	lock       string // one such function
-	leftOut    int64  // ns of off-CPU intervals that Options.MinBlock left out
+	threads   int
+	lifetime  int64           // ns in the window, of all of them together
+	lives     map[int32]int64 // of each process, ns of its thread that was there for longest
+	onCPU     share
+	sampling  profile.Quality // of onCPU
+	off       []reasonShare   // blocked, except waits for work; the longest first
+	runnable  share
+	preempt   share
+	idle      share
+	unknown   share
+	futexIdle int64  // ns of idle that are futex waits
+	lockIdle  int64  // ns of futexIdle in a function that waits for a lock
+	lockOff   int64  // ns of off in such a function
+	lock      string // one such function
+	leftOut   int64  // ns of off-CPU intervals that Options.MinBlock left out
 }
 
 // share is a time, ns, and a count.
@@ -50,6 +50,7 @@ func breakDown(p *profile.Profile, v *graph.View) breakdown {
 	for t := range v.Threads(p) {
 		b.add(p, t, v)
 	}
+	b.sampling = v.Sampling(p)
 	slices.SortStableFunc(b.off, func(x, y reasonShare) int { return cmp.Compare(y.ns, x.ns) })
 	return b
 }
@@ -62,8 +63,6 @@ func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
 		b.in(c).add(w)
 		shown += w.Ns()
 		switch {
-		case c.Class == profile.ClassOnCPU && p.IsNotSampled(c.Stack):
-			b.notSampled.add(w)
 		case c.Class == profile.ClassIdle, c.Class == profile.ClassBlocked:
 			b.addFutex(p, c.Class, c.Stack, w.Ns())
 		}

@@ -48,18 +48,15 @@ func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
 	}
 	var parts []part
 	roots := make(map[string]string) // one copy of each
-	for thread := range v.Threads(p) {
-		for i := range thread.Cells {
-			cell := &thread.Cells[i]
-			root := v.Root(p, cell)
-			if known, found := roots[root]; found {
-				root = known
-			} else {
-				roots[root] = root
-			}
-			parts = append(parts, part{root, cell})
+	v.EachCell(p, func(cell *profile.Cell) {
+		root := v.Root(p, cell)
+		if known, found := roots[root]; found {
+			root = known
+		} else {
+			roots[root] = root
 		}
-	}
+		parts = append(parts, part{root, cell})
+	})
 	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.root, b.root) })
 	b := graph.NewBuilder(v, p)
 	out := bufio.NewWriterSize(w, foldedBuffer)

@@ -112,29 +112,16 @@ func (b *Builder) addCells() {
 		*profile.Cell
 		side *side
 	}
-	cells := 0
-	b.eachThread(func(_ *side, t *profile.Thread) { cells += len(t.Cells) })
-	all := make([]one, 0, cells)
-	b.eachThread(func(s *side, t *profile.Thread) {
-		for i := range t.Cells {
-			all = append(all, one{&t.Cells[i], s})
-		}
-	})
+	var all []one
+	for i := range b.sides {
+		b.v.EachCell(b.sides[i].p, func(c *profile.Cell) { all = append(all, one{c, &b.sides[i]}) })
+	}
 	// Recorded stacks have at most 256 frames. Where not all may fit, the longest times come first.
 	if len(all)*300*b.perNode() > b.room {
 		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.Ns, a.Ns) })
 	}
 	for _, c := range all {
 		b.addCell(c.side, c.Cell)
-	}
-}
-
-// eachThread visits the threads of the view.
-func (b *Builder) eachThread(visit func(*side, *profile.Thread)) {
-	for i := range b.sides {
-		for t := range b.v.Threads(b.sides[i].p) {
-			visit(&b.sides[i], t)
-		}
 	}
 }
 
@@ -155,7 +142,7 @@ func (b *Builder) note(name string) stepID { return b.step(name, NoteKind(name),
 // addCell adds a cell's time to the graph.
 func (b *Builder) addCell(s *side, c *profile.Cell) {
 	w := b.v.Weight(c)
-	if !b.v.Shows(c.Class) || w == (Weight{}) {
+	if w == (Weight{}) {
 		return
 	}
 	b.path = b.path[:0]
@@ -193,7 +180,7 @@ func (b *Builder) appendStack(s *side, id profile.NodeID) {
 	slices.Reverse(b.path[first:])
 }
 
-// AddCell adds a cell's time of the first profile.
+// AddCell adds a cell of the view, of the first profile.
 func (b *Builder) AddCell(c *profile.Cell) { b.addCell(&b.sides[0], c) }
 
 // AddPath adds a time of the profile with this index to the end of a path.

@@ -16,10 +16,8 @@ const CaptionSep = " · "
 // Caption returns the title of a picture of a view (which time, of which threads, on which host) and its subtitle (when and how
 // it was measured, and what is missing). Names in them may be any bytes, as in the capture.
 func Caption(p *profile.Profile, v View) (title, subtitle string) {
-	parts := []string{WhenOf(p, v)}
-	parts = append(parts, howMeasured(p, v)...)
-	parts = append(parts, missing(p, v)...)
-	return TitleOf(p, v.What(p), v), strings.Join(parts, CaptionSep)
+	parts := append([]string{WhenOf(p, v)}, HowSampled(p, v)...)
+	return TitleOf(p, v.What(p), v), strings.Join(append(parts, WhatElse(p, v)...), CaptionSep)
 }
 
 // TitleOf returns the title: what is shown, of which threads, on which host.
@@ -102,60 +100,57 @@ func WhenOf(p *profile.Profile, v View) string {
 	return text
 }
 
-// howMeasured returns the sources of samples and of off-CPU stacks.
-func howMeasured(p *profile.Profile, v View) []string {
-	var parts []string
-	a := &p.About
-	if v.Mode == Wall || v.Mode == OnCPU {
-		var sources []string
-		for _, s := range a.Sources {
-			name := s.Name
-			if s.Period > 0 {
-				name = trimPoint(strconv.FormatFloat(1e9/float64(s.Period), 'f', 1, 64)) + " Hz " + s.Name
-			}
-			sources = append(sources, name)
-		}
-		if len(sources) == 0 {
-			sources = []string{"no sampling"}
-		}
-		parts = append(parts, strings.Join(sources, ", ")+", "+cli.Counted(a.Samples, "sample"))
-		if a.Spread {
-			parts = append(parts, "on-CPU time divided among each thread's samples")
-		}
-		if share := notSampledShare(p, &v); share >= muchNotSampled && len(a.Sources) > 0 {
-			part := percent(share) + " of the time on CPU not sampled"
-			if !a.Spread {
-				part += ": see --spread thread"
-			}
-			parts = append(parts, part)
-		}
+// HowSampled returns the parts of a caption about samples: how many there are, which time they do not cover, and how well the
+// shares in the picture are known.
+func HowSampled(p *profile.Profile, v View) []string {
+	if v.Mode != Wall && v.Mode != OnCPU {
+		return nil
 	}
-	if v.Mode != OnCPU && v.Mode != Events && a.OffCPU != "" {
-		parts = append(parts, "off-CPU stacks: "+a.OffCPU)
+	q := v.Sampling(p)
+	parts := []string{SourcesOf(p) + ", " + cli.Counted(q.Samples, "sample")}
+	if q.OnCPU == 0 || len(p.About.Sources) == 0 {
+		return parts
+	}
+	if !p.About.Spread {
+		parts = append(parts, "each on-CPU interval by its own samples")
+	}
+	if share := float64(q.Borrowed) / float64(q.OnCPU); share >= reportedShare {
+		parts = append(parts, percent(share)+" of the time on CPU from samples of other threads of the same name")
+	}
+	if share := float64(q.NotSampled) / float64(q.OnCPU); share >= reportedShare {
+		parts = append(parts, percent(share)+" of the time on CPU not sampled")
+	}
+	if e := q.StandardError(); e >= reportedShare {
+		parts = append(parts, fmt.Sprintf("shares of the time on CPU ± %s points (standard error)", trimPoint(strconv.FormatFloat(100*e, 'f', 1, 64))))
 	}
 	return parts
 }
 
-// muchNotSampled is the share of on-CPU time without samples from which on a caption reports it.
-const muchNotSampled = 0.05
+// reportedShare is the share of on-CPU time from which on a caption reports that time or error.
+const reportedShare = 0.01
 
-// notSampledShare returns the share of a view's on-CPU time that has no sample.
-func notSampledShare(p *profile.Profile, v *View) float64 {
-	var all, none int64
-	for t := range v.Threads(p) {
-		for i := range t.Cells {
-			c := &t.Cells[i]
-			on := v.Weight(c).On
-			all += on
-			if on > 0 && p.IsNotSampled(c.Stack) {
-				none += on
-			}
+// SourcesOf names the sources of samples.
+func SourcesOf(p *profile.Profile) string {
+	var sources []string
+	for _, s := range p.About.Sources {
+		name := s.Name
+		if s.Period > 0 {
+			name = trimPoint(strconv.FormatFloat(1e9/float64(s.Period), 'f', 1, 64)) + " Hz " + s.Name
 		}
+		sources = append(sources, name)
 	}
-	if all == 0 {
-		return 0
+	if len(sources) == 0 {
+		return "no sampling"
 	}
-	return float64(none) / float64(all)
+	return strings.Join(sources, ", ")
+}
+
+// WhatElse returns the parts of a caption about off-CPU stacks, and about what is missing.
+func WhatElse(p *profile.Profile, v View) []string {
+	if v.Mode != OnCPU && v.Mode != Events && p.About.OffCPU != "" {
+		return append([]string{"off-CPU stacks: " + p.About.OffCPU}, missing(p, v)...)
+	}
+	return missing(p, v)
 }
 
 // missing returns what was lost, cut or left out of the picture.

@@ -14,7 +14,7 @@ func TestCaptionNamesThreadsAndLosses(t *testing.T) {
 	p := &profile.Profile{
 		About: profile.About{
 			Host: "web1", Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Window: 30e9, Span: 30e9,
-			Sources: []profile.Source{{Name: "timer", Period: 10_101_010}}, Samples: 12345, CutStacks: 3, UserStacks: 100, Lost: 1,
+			Sources: []profile.Source{{Name: "timer", Period: 10_101_010}}, CutStacks: 3, UserStacks: 100, Lost: 1,
 			OffCPU: "blocks of 1 ms and more", MinBlock: 1e6, ShortBlocks: 2345e6,
 		},
 		Labels: []profile.Label{{}, {Comm: "work", Process: "nginx"}, {Comm: "nginx", Process: "nginx"}, {Comm: "sh", Process: "sh"}},
@@ -27,13 +27,13 @@ func TestCaptionNamesThreadsAndLosses(t *testing.T) {
 	}{
 		{
 			[]*profile.Thread{main, worker}, View{}, "Wall-clock time · nginx-10 · web1",
-			"30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · off-CPU stacks: blocks of 1 ms and more · " +
+			"30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 0 samples · off-CPU stacks: blocks of 1 ms and more · " +
 				"1 event lost · 3% of user stacks cut · 2.35 s in off-CPU intervals under 1 ms left out",
 		},
 		{
 			[]*profile.Thread{main, worker}, View{Mode: OnCPU, Only: func(t *profile.Thread) bool { return t == worker }, From: 3, To: 5},
 			"On-CPU time · work-10/12 · web1",
-			"3 s to 5 s of 30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · 1 event lost · " +
+			"3 s to 5 s of 30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 0 samples · 1 event lost · " +
 				"3% of user stacks cut",
 		},
 		{
@@ -60,7 +60,7 @@ func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 		return profile.Cell{CellKey: profile.CellKey{Class: profile.ClassOnCPU, Label: label, Stack: stack}, Ns: ns}
 	}
 	p := &profile.Profile{
-		About:  profile.About{Window: 1e9, Sources: []profile.Source{{Name: "timer"}}, Samples: 4},
+		About:  profile.About{Window: 1e9, Sources: []profile.Source{{Name: "timer"}}},
 		Labels: []profile.Label{{}, {Comm: "wprof-record", Process: "wprof-record"}, {Comm: "work", Process: "work"}},
 		Frames: []profile.Frame{{}, {Functions: []profile.Function{{Name: "main"}}}, {Note: true, Functions: []profile.Function{{Name: "[not sampled]"}}}},
 		Nodes:  []profile.Node{{}, {Frame: 1}, {Frame: 2}},
@@ -70,8 +70,8 @@ func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 		v               View
 		title, subtitle string
 	}{
-		{42e6, 57e6, View{}, "Wall-clock time · work-9", "1 s · timer, 4 samples · 58% of the time on CPU not sampled: see --spread thread · nothing lost"},
-		{96e6, 3e6, View{Mode: OnCPU}, "On-CPU time · work-9", "1 s · timer, 4 samples · nothing lost"},
+		{42e6, 57e6, View{}, "Wall-clock time · work-9", "1 s · timer, 0 samples · each on-CPU interval by its own samples · 58% of the time on CPU not sampled · nothing lost"},
+		{200e6, 0, View{Mode: OnCPU}, "On-CPU time · work-9", "1 s · timer, 0 samples · each on-CPU interval by its own samples · nothing lost"},
 		{42e6, 57e6, View{Mode: OffCPU}, "Off-CPU time · work-9", "1 s · nothing lost"},
 	} {
 		p.Threads = []*profile.Thread{
@@ -82,13 +82,6 @@ func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 		if title != c.title || subtitle != c.subtitle {
 			t.Errorf("got  %s\n     %s\nwant %s\n     %s", title, subtitle, c.title, c.subtitle)
 		}
-	}
-}
-
-func TestCaptionSaysThatTimeIsSpread(t *testing.T) {
-	p := &profile.Profile{About: profile.About{Window: 1e9, Sources: []profile.Source{{Name: "timer"}}, Samples: 4, Spread: true}}
-	if _, subtitle := Caption(p, View{}); subtitle != "1 s · timer, 4 samples · on-CPU time divided among each thread's samples · nothing lost" {
-		t.Errorf("got %s", subtitle)
 	}
 }
 

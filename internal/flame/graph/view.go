@@ -50,13 +50,8 @@ type View struct {
 // proportion to time.
 func (v *View) Weight(c *profile.Cell) Weight {
 	ns, w := c.Ns, Weight{Count: c.Count, Waits: c.Waits}
-	if v.To > 0 {
-		ns, w = 0, Weight{}
-		for _, s := range c.Slots {
-			if int(s.Slot) >= v.From && int(s.Slot) < v.To {
-				ns += s.Ns
-			}
-		}
+	if v.To > 0 && !c.Divided {
+		ns, w = c.Within(v.From, v.To), Weight{Count: c.SamplesWithin(v.From, v.To)}
 		if c.Ns > 0 {
 			within := func(n uint64) uint64 { return uint64(float64(n)*float64(ns)/float64(c.Ns) + 0.5) }
 			w = Weight{Count: within(c.Count), Waits: within(c.Waits)}
@@ -172,13 +167,31 @@ func (v *View) Threads(p *profile.Profile) iter.Seq[*profile.Thread] {
 	}
 }
 
-// EachCell visits the cells of the view.
+// apart returns what the view tells apart.
+func (v *View) apart() profile.Apart {
+	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess, CPUs: v.By == ByCPU}
+}
+
+// Sampling returns how well the on-CPU time of the view's threads is sampled, whether or not the view shows it.
+func (v *View) Sampling(p *profile.Profile) profile.Quality {
+	_, q := p.Attribute(v.Threads(p), v.From, v.To, v.apart())
+	return q
+}
+
+// EachCell visits the cells of the view, those of on-CPU time as [profile.Profile.Attribute] returns them.
 func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 	for t := range v.Threads(p) {
 		for i := range t.Cells {
-			if c := &t.Cells[i]; v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) {
+			c := &t.Cells[i]
+			if v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) && !(p.About.Spread && c.Class.OnCPU()) {
 				visit(c)
 			}
+		}
+	}
+	if p.About.Spread && v.Shows(profile.ClassOnCPU) {
+		all, _ := p.Attribute(v.Threads(p), v.From, v.To, v.apart())
+		for i := range all {
+			visit(&all[i])
 		}
 	}
 }

@@ -36,6 +36,7 @@ func Write(w io.Writer, p *profile.Profile, first graph.View) error {
 	}
 	about, err := json.Marshal(pageAbout{
 		Captions: captions, View: pageViewOf(&first), Slot: p.Slot, Slots: p.Slots, Origin: p.About.From, Span: p.About.Span,
+		Spread: p.About.Spread, Period: p.About.Period(), Sources: printable.Text(graph.SourcesOf(p)), IsSampled: len(p.About.Sources) > 0,
 		pageTables: tables,
 	})
 	if err != nil {
@@ -53,12 +54,19 @@ type pageAbout struct {
 	Slots    int           `json:"slots"`
 	Origin   int64         `json:"origin"` // of the first slot, ns since the recording began
 	Span     int64         `json:"span"`   // ns
+
+	Spread    bool   `json:"spread"`
+	Period    int64  `json:"period"`  // of samples, ns; 0: unknown
+	Sources   string `json:"sources"` // of samples
+	IsSampled bool   `json:"isSampled"`
 	pageTables
 }
 
+// pageCaption is a caption; between its parts Before and After the page says how the shown time was sampled.
 type pageCaption struct {
-	Title    string `json:"title"`
-	Subtitle string `json:"subtitle"`
+	Title  string   `json:"title"`
+	Before string   `json:"before"`
+	After  []string `json:"after"`
 }
 
 // pageCaptions returns the captions of all modes, without what the page shows elsewhere: the time range, and waits for work.
@@ -66,8 +74,11 @@ func pageCaptions(p *profile.Profile, v graph.View) []pageCaption {
 	v.From, v.To, v.NoIdleWaits = 0, 0, false
 	var all []pageCaption
 	for v.Mode = graph.Wall; v.Mode <= graph.Waker; v.Mode++ {
-		title, subtitle := graph.Caption(p, v)
-		all = append(all, pageCaption{printable.Text(title), printable.Text(subtitle)})
+		one := pageCaption{Title: printable.Text(graph.TitleOf(p, v.What(p), v)), Before: printable.Text(graph.WhenOf(p, v))}
+		for _, part := range graph.WhatElse(p, v) {
+			one.After = append(one.After, printable.Text(part))
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -124,7 +135,7 @@ var pageFiles embed.FS
 // pageScripts returns the scripts in their order in the page, after those shared with the SVG: the last one starts the page.
 func pageScripts() []string {
 	return []string{
-		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",
+		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "attribute.js", "merge.js", "palette.js", "label.js",
 		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "link.js", "page.js",
 	}
 }

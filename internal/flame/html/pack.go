@@ -28,7 +28,10 @@ type pageTables struct {
 	Threads   int   `json:"threads"`
 	Cells     int   `json:"cells"`
 	SlotTimes int   `json:"slotTimes"`
-	Longest   int64 `json:"longest"` // of the SlotTimes, ns
+	Samples   int   `json:"sampleSlots"` // slots of cells that have samples
+	Longest   int64 `json:"longest"`     // of the SlotTimes, ns
+
+	NotSampled uint32 `json:"notSampled"` // the stack
 
 	// Numbers of the notes about wakers.
 	WakerMark    uint32 `json:"wakerMark"`
@@ -138,6 +141,7 @@ func (e *pageEncoder) encodeNames() {
 
 func (e *pageEncoder) encodeTrie() {
 	t := e.trie
+	e.tables.NotSampled = t.at[e.use.p.NotSampled]
 	e.tables.Modules, e.tables.Symbols, e.tables.Nodes = len(t.modules), len(t.symbols), len(t.nodes)
 	for _, m := range t.modules {
 		e.text(printable.Text(m))
@@ -324,7 +328,7 @@ func (e *pageEncoder) encodeKeys() {
 
 // encodeTimes writes for each cell its counts, the time that lies in no slot, and the times within slots.
 func (e *pageEncoder) encodeTimes(t *profile.Thread) {
-	var slots []profile.SlotTime
+	var slots, samples []profile.SlotTime
 	for i := range e.cells {
 		var count, waits uint64
 		var rest int64
@@ -336,11 +340,12 @@ func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 			rest += c.Ns
 			slots = append(slots, c.Slots...)
 		}
-		slots = slices.DeleteFunc(slots, func(s profile.SlotTime) bool { return s.Ns == 0 })
 		if e.use.p.Slot == 0 {
 			slots = slots[:0]
 		}
 		slots = addedUp(slots, len(e.cells[i].cells) > 1)
+		samples = append(samples[:0], slots...)
+		slots = slices.DeleteFunc(slots, func(s profile.SlotTime) bool { return s.Ns == 0 })
 		for _, s := range slots {
 			rest -= s.Ns
 		}
@@ -348,6 +353,24 @@ func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 		e.number(waits)
 		e.signed(rest)
 		e.encodeSlots(slots)
+		if e.use.p.About.Spread && t.Cells[e.cells[i].cells[0]].Class == profile.ClassOnCPU {
+			e.encodeSamples(samples)
+		}
+	}
+}
+
+// encodeSamples writes how many samples a cell has in each slot, if on-CPU time is divided among samples.
+func (e *pageEncoder) encodeSamples(slots []profile.SlotTime) {
+	slots = slices.DeleteFunc(slots, func(s profile.SlotTime) bool { return s.Samples == 0 })
+	e.tables.Samples += len(slots)
+	e.number(uint64(len(slots)))
+	next := uint32(0)
+	for _, s := range slots {
+		e.number(uint64(s.Slot - next))
+		next = s.Slot + 1
+	}
+	for _, s := range slots {
+		e.number(uint64(s.Samples))
 	}
 }
 
@@ -379,6 +402,7 @@ func addedUp(slots []profile.SlotTime, several bool) []profile.SlotTime {
 	for _, s := range slots {
 		if n := len(kept); n > 0 && kept[n-1].Slot == s.Slot {
 			kept[n-1].Ns += s.Ns
+			kept[n-1].Samples += s.Samples
 		} else {
 			kept = append(kept, s)
 		}

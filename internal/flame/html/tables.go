@@ -57,6 +57,7 @@ func usedBy(p *profile.Profile, v *graph.View, only func(*profile.Thread) bool) 
 		p: p, v: v, frames: make([]bool, len(p.Frames)), nodes: make([]bool, len(p.Nodes)),
 		labels: make([]bool, len(p.Labels)), wakes: make([]bool, len(p.Wakes)),
 	}
+	u.nodes[p.NotSampled] = true
 	cpus := make(map[uint32]bool)
 	for _, t := range p.Threads {
 		if only != nil && !only(t) {

@@ -129,10 +129,12 @@ func (s *pprofSampleWriter) pack(number protowire.Number) {
 func (s *pprofSampleWriter) addLabels(c *profile.Cell) {
 	l := &s.p.Labels[c.Label]
 	s.addNumber("pid", uint64(l.PID))
-	s.addNumber("tid", uint64(l.TID))
+	if !c.Shared {
+		s.addNumber("tid", uint64(l.TID))
+	}
 	s.addText("comm", l.Comm)
 	s.addText("process", l.Process)
-	if c.CPU != profile.NoCPU {
+	if c.CPU != profile.NoCPU && !c.Shared {
 		s.addNumber("cpu", uint64(c.CPU))
 	}
 	if !c.Class.OnCPU() {

@@ -75,37 +75,37 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 		cell.Waits++
 	}
 	if c.p.Slot > 0 {
-		c.addSlots(cell, from-c.first, to-c.first, count)
+		c.addSlots(cell, from-c.first, to-c.first)
 	}
-	if t.trail != nil {
+	if t.trail != nil && !(c.o.Spread && key.Class == ClassOnCPU) {
 		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
 	}
 }
 
-// addSlots divides the time between two times among slots. All its samples count in the first one.
-func (c *collector) addSlots(cell *Cell, from, to int64, count uint64) {
+// addSlots divides the time between two times among slots.
+func (c *collector) addSlots(cell *Cell, from, to int64) {
 	if !c.widen(to) {
 		return
 	}
 	width := c.p.Slot
-	if c.o.Spread && cell.Class == ClassOnCPU && count > 0 {
-		before := len(cell.Slots)
-		cell.slot(uint32(max(0, min(from, to-1)) / width)).Samples += uint32(count)
-		c.slots += len(cell.Slots) - before
-	}
 	for n := max(0, from) / width; from < to; n++ {
 		end := to
 		if n < (to-1)/width {
 			end = (n + 1) * width
 		}
-		before := len(cell.Slots)
-		cell.slot(uint32(n)).Ns += end - from
-		c.slots += len(cell.Slots) - before
+		c.slotOf(cell, n).Ns += end - from
 		from = end
 	}
 	if c.slots > c.slotTimeLimit {
 		c.stretch()
 	}
+}
+
+func (c *collector) slotOf(cell *Cell, n int64) *SlotTime {
+	before := len(cell.Slots)
+	slot := cell.slot(uint32(n))
+	c.slots += len(cell.Slots) - before
+	return slot
 }
 
 // slot returns the entry of a slot. The times of a thread come in order, so it is the last one or a new one, except for

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -508,45 +507,24 @@ func TestSlotsHoldAllTime(t *testing.T) {
 	}
 }
 
-// Time on the CPU that is divided among all samples of a thread stays in its slots, in the order of the samples.
-func TestSpreadKeepsTheTimeOfSlots(t *testing.T) {
-	p := collected(t, fromtext.Stream(t, bursts), profile.Options{Inline: true, Spread: true, Slot: 100_000, MaxSlots: 10})
-	for n, want := range []string{
-		"main;main;app::work;inner 100000", "main;main;app::work;inner 100000", "main;main;app::work;inner 100000",
-		"main;main;a:b 80000\nmain;main;app::work;inner 20000", "main;main;a:b 100000", "main;main;a:b 100000", "", "main;main;a:b 10000", "main;main;a:b 30000", "",
+// The time on the CPU in a range of slots is divided among the samples in it.
+func TestSpreadDividesTheTimeOfARange(t *testing.T) {
+	p := collected(t, fromtext.Stream(t, bursts), profile.Options{Threads: true, Inline: true, Spread: true, Slot: 100_000, MaxSlots: 10})
+	for _, c := range []struct {
+		from, to int
+		want     string
+	}{
+		{0, 4, "main;[not sampled] 400000"}, {4, 6, "main;main;app::work;inner 200000"}, {0, 7, "main;main;app::work;inner 600000"},
+		{4, 8, "main;main;a:b 105000\nmain;main;app::work;inner 105000"}, {7, 10, "main;main;a:b 40000"}, {8, 9, "main;[not sampled] 30000"}, {9, 10, ""},
+		{0, 10, "main;main;a:b 320000\nmain;main;app::work;inner 320000"},
 	} {
 		var out strings.Builder
-		g := graph.Of(p, graph.View{Mode: graph.OnCPU, By: graph.ByComm, Inline: true, From: n, To: n + 1})
+		g := graph.Of(p, graph.View{Mode: graph.OnCPU, By: graph.ByComm, Inline: true, From: c.from, To: c.to})
 		if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Nanoseconds}); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.TrimSpace(out.String()); got != want {
-			t.Errorf("slot %d: got\n%s\nwant\n%s", n, got, want)
-		}
-	}
-}
-
-// Whatever a machine does, spreading changes neither the time on the CPU of a thread in a slot, nor do slots change what a stack gets.
-func TestSpreadAddsUpInEverySlot(t *testing.T) {
-	for seed := range uint64(40) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0}
-		stream := simulate.Stream(t, o, 400)
-		slots := profile.Options{Threads: true, Slot: 7, MaxSlots: 50, Stretch: true}
-		plain := collected(t, stream, slots)
-		slots.Spread = true
-		spread := collected(t, stream, slots)
-		for n := range plain.Slots {
-			v := graph.View{From: n, To: n + 1, By: graph.ByThread}
-			if got, want := onCPU(spread, v), onCPU(plain, v); !maps.Equal(got, want) {
-				t.Fatalf("seed %d, slot %d: %v, want %v", seed, n, got, want)
-			}
-		}
-		whole := collected(t, stream, profile.Options{Threads: true, Spread: true})
-		if got, want := foldedOf(t, spread), foldedOf(t, whole); got != want {
-			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, got, want)
-		}
-		for _, thread := range spread.Threads {
-			addUp(t, spread, thread, slots)
+		if got := strings.TrimSpace(out.String()); got != c.want {
+			t.Errorf("slots %d to %d: got\n%s\nwant\n%s", c.from, c.to, got, c.want)
 		}
 	}
 }
@@ -579,7 +557,7 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 		for _, ns := range want {
 			all += ns
 		}
-		for _, kept := range []profile.Options{{Threads: true, Trail: true}, {Threads: true, Addresses: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
+		for _, kept := range []profile.Options{{Threads: true, Trail: true}, {Spread: true, Trail: true}, {Spread: true, Slot: 7, MaxSlots: 50, Stretch: true}, {Threads: true, Addresses: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
 			within := profile.UsualBounds()
 			within.Unswept = int(seed%2)*1024 + 1 // threads that have ended leave at once, or at the end
 			p := collectedWithin(t, stream, kept, within)
@@ -606,7 +584,7 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 func TestTooManyStacksDropThoseWithLeastTime(t *testing.T) {
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
-		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Trail: true}, {Spread: true}} {
+		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Trail: true}, {Spread: true}, {Threads: true, Trail: true, Spread: true}, {Threads: true, Slot: 1000, MaxSlots: 64, Stretch: true, Spread: true}} {
 			whole := graph.Of(collected(t, stream, kept), graph.View{By: graph.ByNone})
 			p := collectedWithin(t, stream, kept, profile.Bounds{Nodes: 200, Bytes: 40_000, Cells: 150, Unswept: 1})
 			for _, thread := range p.Threads {
@@ -629,7 +607,7 @@ func TestTooManyThreadsAreAddedUpByName(t *testing.T) {
 	var folded int64
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
-		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Threads: true, Trail: true}, {Spread: true}} {
+		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Addresses: true}, {Threads: true, Trail: true}, {Spread: true}, {Threads: true, Slot: 1000, MaxSlots: 64, Stretch: true, Spread: true}} {
 			whole := collected(t, stream, kept)
 			within := profile.UsualBounds()
 			within.Unswept, within.Room = 1, 40_000

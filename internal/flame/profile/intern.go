@@ -67,6 +67,7 @@ func (s *interner) reset() {
 	s.newSection()
 	p.Frames, p.Nodes, p.Waits = make([]Frame, 1), make([]Node, 1), make(map[NodeID]string)
 	s.notSampled = s.child(0, s.note(notSampled))
+	p.NotSampled = s.notSampled
 	s.noStack = s.child(0, s.note(noStack))
 	s.more = s.child(0, s.note(MoreStacks))
 }

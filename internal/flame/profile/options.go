@@ -13,7 +13,7 @@ type Options struct {
 	MaxSlots     int      // maximum number of slots
 	Stretch      bool     // double the length of slots when there are more; otherwise that is an error
 	Trail        bool     // the trail of each thread; implies Threads
-	Spread       bool     // divide a thread's on-CPU time among all of its samples, not interval by interval
+	Spread       bool     // divide on-CPU time in proportion to samples, not interval by interval: see Profile.Attribute
 	MinBlock     int64    // leave out off-CPU intervals shorter than this, ns
 	Memory       int      // maximum bytes while collecting; 0: the default for one profile
 	Events       []string // names of events that are counted by stack, instead of what threads do

@@ -31,6 +31,9 @@ type Profile struct {
 	Slot  int64
 	Slots int
 
+	NotSampled NodeID   // the stack [not sampled]
+	alike      []NodeID // for each node the first one that looks the same, see findAlike; may be nil
+
 	Memory      int // upper limit of the bytes that it takes
 	closeTrails func()
 }
@@ -55,7 +58,7 @@ type About struct {
 	OffCPU         string    // for which off-CPU intervals the recorder took stacks; "": none
 	ShortBlocks    int64     // ns of off-CPU intervals that Options.MinBlock left out
 	MinBlock       int64     // ns
-	Spread         bool      // of [Options]
+	Spread         bool      // of [Options]: Attribute divides on-CPU time among samples
 	Recorder       Cost
 	Events         []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
 	NotSeen        []string // those of Events that the capture does not have
@@ -63,6 +66,14 @@ type About struct {
 	IsCount        bool     // no event is a span, and Ns is the number of events
 	UserFrames     bool     // there are frames of user code
 	SourceLines    bool     // there are frames with a line in the source, whether or not Options.Lines keeps it
+}
+
+// Period returns the longest period of the sources of samples, ns; 0 if it is not known.
+func (a *About) Period() (longest int64) {
+	for _, s := range a.Sources {
+		longest = max(longest, s.Period)
+	}
+	return longest
 }
 
 // Source is a source of samples.
@@ -79,6 +90,8 @@ type Cost struct {
 
 // Thread is one thread; or, without Options.Threads, all ended threads of one name (TID is 0 then).
 type Thread struct {
+	// With Options.Spread, threads of one name are only merged if each was on the CPU for a short time.
+	IsMerged bool
 	TID, PID int32
 	Start    int64   // CLOCK_MONOTONIC ns
 	Label    LabelID // the last one
@@ -88,7 +101,8 @@ type Thread struct {
 	Trail    Trail // what it did in order of time; empty without Options.Trail
 }
 
-// Cell is the time of a thread with one key.
+// Cell is the time of a thread with one key. With Options.Spread, on-CPU time is in cells without a stack, or with [not sampled] if it is
+// of merged threads that have no sample; the cells of samples have no time. See [Profile.Attribute].
 type Cell struct {
 	CellKey
 	Ns    int64
@@ -100,11 +114,13 @@ type Cell struct {
 // CellKey identifies a Cell of a thread.
 type CellKey struct {
 	Class Class
-	State format.State // off-CPU: in which the thread left the CPU
-	CPU   uint32       // NoCPU unless Options.CPUs
-	Label LabelID      // the thread's name then
-	Stack NodeID       // 0 for ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]
-	Wake  WakeID       // of the off-CPU interval, if a waking ended it
+	// Of what Attribute returns: the time is that of a view's range; and of several threads.
+	Divided, Shared bool
+	State           format.State // off-CPU: in which the thread left the CPU
+	CPU             uint32       // NoCPU unless Options.CPUs
+	Label           LabelID      // the thread's name then
+	Stack           NodeID       // 0 for ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]
+	Wake            WakeID       // of the off-CPU interval, if a waking ended it
 }
 
 // NoCPU means that CPUs are not kept apart.
@@ -113,7 +129,7 @@ const NoCPU = ^uint32(0)
 // SlotTime is time within one slot.
 type SlotTime struct {
 	Slot    uint32
-	Samples uint32 // on the CPU; only kept to spread time
+	Samples uint32 // on the CPU; only with Options.Spread
 	Ns      int64
 }
 

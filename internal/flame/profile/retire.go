@@ -39,6 +39,9 @@ func (c *collector) finish() error {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
 	c.countSlots()
+	if c.o.Spread && !c.o.Addresses {
+		c.p.findAlike()
+	}
 	c.p.Memory = len(c.p.Threads)*perThread/2 + c.cells*perCell + c.interner.bytes + len(c.p.Labels)*perLabel/2 + len(c.p.Nodes)*perNode/2 + c.slots*perSlot
 	c.kept, c.ended, c.interner = nil, nil, nil
 	return c.failed
@@ -47,12 +50,9 @@ func (c *collector) finish() error {
 // retire completes a thread whose times are all known, and moves it to kept or ended.
 func (c *collector) retire(t *thread) {
 	c.findIdleWaits(t)
-	if c.o.Spread {
-		c.spread(t)
-	}
 	if t.trail != nil {
 		c.fail(t.trail.end())
-		t.Trail = idleTrail{t.trail, t.idle}
+		t.Trail = idleTrail{c.placed(t.trail), t.idle}
 	}
 	if t.Lifetime == 0 {
 		return
@@ -61,22 +61,65 @@ func (c *collector) retire(t *thread) {
 	t.of.Own = nil
 	t.of, t.samples = nil, nil
 	t.Cells = slices.Clone(t.Cells)
-	if c.o.Threads {
-		t.index = nil
+	if c.o.Threads || c.isLarge(t) {
+		if t.index = nil; !c.o.Threads {
+			t.TID, t.Start = 0, 0
+		}
 		c.kept = append(c.kept, t)
 		return
 	}
 	c.merge(t)
 }
 
+// placed returns a trail in which all on-CPU time has a stack.
+func (c *collector) placed(t *threadTrail) Trail {
+	if c.o.Spread {
+		return spreadTrail{t, c.interner.notSampled}
+	}
+	return t
+}
+
+// isLarge reports whether a thread's on-CPU time may be divided among its own samples only.
+func (c *collector) isLarge(t *thread) bool {
+	if !c.o.Spread {
+		return false
+	}
+	ns := int64(0)
+	for i := range t.Cells {
+		if cell := &t.Cells[i]; cell.Class == ClassOnCPU {
+			ns += cell.Ns
+		}
+	}
+	return c.p.About.isLarge(ns)
+}
+
+// markUnsampled sets the stack of on-CPU time for which there is no sample, by name: merged with other threads' it is not distinguishable.
+func (c *collector) markUnsampled(t *thread) {
+	if !c.o.Spread {
+		return
+	}
+	sampled := make(map[LabelID]bool)
+	for i := range t.Cells {
+		if cell := &t.Cells[i]; cell.Class == ClassOnCPU && cell.Stack != 0 && cell.Count > 0 {
+			sampled[cell.Label] = true
+		}
+	}
+	for i := range t.Cells {
+		if cell := &t.Cells[i]; cell.Class == ClassOnCPU && cell.Stack == 0 && !sampled[cell.Label] {
+			cell.Stack = c.interner.notSampled
+		}
+	}
+}
+
 // merge adds a thread to the ended ones of the same name.
 func (c *collector) merge(t *thread) {
+	c.markUnsampled(t)
 	into := c.ended[t.Label]
 	if into == nil {
 		if c.ended == nil {
 			c.ended = make(map[LabelID]*thread)
 		}
-		t.TID, t.Start = 0, 0
+		t.TID, t.Start, t.IsMerged = 0, 0, true
 		if t.index != nil { // some cells are waits for work now, or have another name
 			clear(t.index)
 			for i := range t.Cells {

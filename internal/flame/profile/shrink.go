@@ -44,7 +44,7 @@ func (c *collector) shrink() {
 	times := make([]int64, 0, c.cells)
 	c.eachThread(func(t *thread) {
 		for i := range t.Cells {
-			times = append(times, t.Cells[i].Ns)
+			times = append(times, c.estimate(&t.Cells[i]))
 		}
 	})
 	slices.Sort(times)
@@ -72,6 +72,14 @@ func (c *collector) dropStacks(most int64) {
 	c.compact()
 }
 
+// estimate returns the cell's time or, if that is divided later, about what its samples will get.
+func (c *collector) estimate(cell *Cell) int64 {
+	if c.o.Spread && cell.Class == ClassOnCPU && cell.Stack != 0 {
+		return max(cell.Ns, int64(cell.Count)*max(1, c.p.About.Period()))
+	}
+	return cell.Ns
+}
+
 func (c *collector) eachThread(visit func(*thread)) {
 	for _, t := range c.threads {
 		visit(t)
@@ -90,7 +98,7 @@ func (c *collector) reduce(t *thread, most int64) {
 	t.Cells, t.index, t.recent = nil, nil, [classes]int32{}
 	for i := range all {
 		cell := &all[i]
-		if cell.Ns <= most && cell.Stack != 0 {
+		if c.estimate(cell) <= most && cell.Stack != 0 && !(c.o.Spread && cell.Class == ClassOnCPU && cell.Stack == c.interner.notSampled) {
 			cell.Stack, cell.Wake = c.interner.more, 0
 		}
 		n, found := t.find(cell.CellKey)

@@ -71,9 +71,8 @@ func (c *collector) addSample(e *format.Event) {
 	}
 }
 
-// addRunning divides a running interval among the samples in it: each gets the time that is nearer to it than to the others.
+// addRunning adds a running interval and the samples in it.
 func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
-	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.interner.notSampled}
 	first, last := 0, 0
 	for first < len(t.samples) && t.samples[first].at < s.From {
 		first++
@@ -82,7 +81,23 @@ func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
 	}
 	c.p.About.Stray += uint64(first)
 	inside := t.samples[first:last]
+	for _, one := range inside {
+		c.countStack(one.stack)
+		c.p.About.Samples++
+	}
+	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label}
+	if c.o.Spread {
+		c.addSpread(t, key, s, inside)
+	} else {
+		c.addNearest(t, key, s, inside)
+	}
+	t.samples = t.samples[:copy(t.samples, t.samples[last:])]
+}
+
+// addNearest divides a running interval among the samples in it: each gets the time that is nearer to it than to the others.
+func (c *collector) addNearest(t *thread, key CellKey, s *timeline.Span, inside []sampled) {
 	if len(inside) == 0 {
+		key.Stack = c.interner.notSampled
 		c.add(t, key, s.From, s.To, 0)
 	}
 	from := s.From
@@ -92,12 +107,28 @@ func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
 			to = one.at + (inside[i+1].at-one.at)/2
 		}
 		key.Stack = one.stack.node
-		c.countStack(one.stack)
-		c.p.About.Samples++
 		c.add(t, key, from, to, 1)
 		from = to
 	}
-	t.samples = t.samples[:copy(t.samples, t.samples[last:])]
+}
+
+// addSpread adds the time of a running interval, and its samples without time.
+func (c *collector) addSpread(t *thread, key CellKey, s *timeline.Span, inside []sampled) {
+	if !c.o.CPUs {
+		key.CPU = NoCPU
+	}
+	c.add(t, key, s.From, s.To, 0)
+	for _, one := range inside {
+		key.Stack = one.stack.node
+		cell := c.cell(t, key)
+		cell.Count++
+		if c.p.Slot > 0 && c.widen(s.To-c.first) {
+			c.slotOf(cell, max(0, min(one.at, s.To-1)-c.first)/c.p.Slot).Samples++
+		}
+	}
+	if t.trail != nil {
+		c.fail(t.trail.addSamples(c, key, s, inside))
+	}
 }
 
 func (c *collector) countStack(p resolved) {

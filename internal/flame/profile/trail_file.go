@@ -26,15 +26,15 @@ func newTrails(limit int) *trails {
 // thread begins the trail of another thread. It can be read until the trails are closed.
 func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain()} }
 
-// add appends a piece, which must not begin before the end of the one before. An empty piece is left out, and one that
+// add appends a piece, which must not begin before the end of the one before. An empty piece without a sample is left out, and one that
 // continues the last one extends it.
 func (t *threadTrail) add(p Piece) error {
-	if p.To <= p.From {
+	if p.To <= p.From && !p.isSample {
 		return nil
 	}
 	if t.open == nil {
 		t.open = new(Piece)
-	} else if p.continues(t.open) {
+	} else if !p.isSample && p.continues(t.open) {
 		t.open.To = p.To
 		return nil
 	} else if err := t.store(); err != nil {
@@ -63,7 +63,11 @@ func (t *threadTrail) store() error {
 
 // appendPiece encodes a piece after one that ended at until.
 func appendPiece(b []byte, p *Piece, until int64) []byte {
-	b = binary.AppendUvarint(b, uint64(p.Class))
+	class := uint64(p.Class) << 1
+	if p.isSample {
+		class |= 1
+	}
+	b = binary.AppendUvarint(b, class)
 	b = binary.AppendVarint(b, p.From-until)
 	b = binary.AppendUvarint(b, uint64(p.To-p.From))
 	b = binary.AppendUvarint(b, uint64(p.State))
@@ -91,7 +95,8 @@ func eachPiece(chunk []byte, until int64, visit func(*Piece) error) (int64, erro
 	d := pieceDecoder{rest: chunk}
 	for len(d.rest) > 0 && !d.failed {
 		var p Piece
-		p.Class = Class(d.uvarint())
+		class := d.uvarint()
+		p.Class, p.isSample = Class(class>>1), class&1 != 0
 		p.From = until + d.varint()
 		p.To = p.From + int64(d.uvarint())
 		p.State = format.State(d.uvarint())

@@ -6,7 +6,7 @@ function* shapeOf(profile, view) {
   const end = new Int32Array(profile.cellNs.length).fill(-1);
   for (const cell of cellsOf(profile, view)) {
     const kind = profile.kindClass[profile.cellKind[cell]];
-    if (view.has(kind) && profile.cellNs[cell] > 0) end[cell] = shaper.end(cell, kind);
+    if (view.has(kind) && (profile.cellNs[cell] > 0 || profile.samplesFrom[cell + 1] > profile.samplesFrom[cell])) end[cell] = shaper.end(cell, kind);
     if (cell % 4096 === 0) yield;
   }
   const {shape} = shaper;
@@ -18,13 +18,21 @@ function* shapeOf(profile, view) {
 // graphOf makes the graph of a view's time range.
 function* graphOf(profile, view, {shape, end}) {
   const graph = new Graph(shape);
+  const attribution = new Attribution(profile, view, (cell, ns, count) => graph.add(end[cell], CLASS.onCPU, ns, count, 0));
   for (const cell of cellsOf(profile, view)) {
-    if (end[cell] >= 0) {
+    const kind = profile.kindClass[profile.cellKind[cell]];
+    if (end[cell] >= 0 && !(profile.isSpread && kind === CLASS.onCPU)) {
       const ns = profile.nsWithin(cell, view.from, view.to);
-      if (ns > 0) graph.add(end[cell], profile.kindClass[profile.cellKind[cell]], ns, ...profile.countsWithin(cell, ns));
+      if (ns > 0) {
+        const [count, waits] = profile.countsWithin(cell, ns);
+        graph.add(end[cell], kind, ns, count, waits);
+        if (kind === CLASS.onCPU) attribution.keep(cell, ns, count);
+      }
     }
     if (cell % 4096 === 0) yield;
   }
+  if (profile.isSpread && view.has(CLASS.onCPU)) yield* attribution.run();
+  graph.quality = attribution.quality;
   yield* graph.complete();
   return graph;
 }
@@ -83,7 +91,7 @@ class Shaper {
   end(cell, kind) {
     const {profile, view} = this;
     const mark = this.#mark(kind);
-    const stack = profile.cellStack[cell];
+    const stack = profile.stackOf(cell);
     const isFolded = view.fold && kind === CLASS.idle;
     const note = isFolded ? 0 : (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
     let at = 0;

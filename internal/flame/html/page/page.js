@@ -134,6 +134,7 @@ class Page {
     at('#graph').setAttribute('aria-busy', false);
     at('#nothing').hidden = graph.total[0] > 0;
     this.flame.show(graph);
+    this.#subtitle(graph.quality);
     this.#searchGraph();
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused, view.reverse);
@@ -158,9 +159,7 @@ class Page {
   }
 
   #caption() {
-    const {title, subtitle} = this.about.captions[this.view.mode];
-    at('h1').textContent = document.title = title;
-    at('#subtitle').textContent = subtitle;
+    at('h1').textContent = document.title = this.about.captions[this.view.mode].title;
     if (!this.strip) return;
     const range = this.view.isRange;
     at('#whole').hidden = !range;
@@ -168,6 +167,13 @@ class Page {
       at('#range').textContent = this.strip.text();
       at('#scale').textContent = this.strip.scaleText();
     });
+  }
+
+  // subtitle shows how well the time on the CPU is sampled between what else the caption says.
+  #subtitle(quality) {
+    const {before, after} = this.about.captions[this.view.mode];
+    const sampled = this.view.has(CLASS.onCPU) ? quality.texts(this.about) : [];
+    at('#subtitle').textContent = [before, ...sampled, ...after].join(' · ');
   }
 
   flip(isIcicle) {

@@ -6,6 +6,9 @@ class Profile {
   constructor(about, packed) {
     this.slot = about.slot;
     this.slots = about.slot > 0 ? about.slots : 0;
+    this.isSpread = about.spread; // on-CPU time is divided among samples, see Attribution
+    this.period = about.period; // of samples, ns; 0: unknown
+    this.notSampled = about.notSampled; // the stack
     this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker, idle: about.idle};
     this.#readNames(about, packed);
     this.#readStacks(about, packed);
@@ -105,6 +108,9 @@ class Profile {
     this.cellWaits = new Float64Array(about.cells); // for a CPU, each part of an off-CPU interval
     this.slotTimesFrom = new Uint32Array(about.cells + 1);
     this.slotTimeSlot = new Uint32Array(about.slotTimes);
+    this.samplesFrom = new Uint32Array(about.cells + 1);
+    this.samplesSlot = new Uint32Array(about.sampleSlots);
+    this.samplesCount = new Uint32Array(about.sampleSlots);
     this.slotTimeNs = new (about.longest < 2 ** 32 ? Uint32Array : Float64Array)(about.slotTimes);
     for (let thread = 0; thread < about.threads; thread++) {
       this.tid[thread] = packed.signed();
@@ -124,7 +130,10 @@ class Profile {
     for (let i = from, stack = 0; i < to; i++) this.cellStack[i] = stack += packed.signed();
     if (this.cellCPU.length) for (let i = from; i < to; i++) this.cellCPU[i] = packed.number();
     if (this.cellWake.length) for (let i = from; i < to; i++) this.cellWake[i] = packed.number();
-    for (let i = from; i < to; i++) this.#readTimes(i, packed);
+    for (let i = from; i < to; i++) {
+      this.#readTimes(i, packed);
+      this.#readSamples(i, packed);
+    }
   }
 
   #readTimes(cell, packed) {
@@ -139,29 +148,55 @@ class Profile {
     this.cellNs[cell] = ns;
   }
 
+  #readSamples(cell, packed) {
+    const from = this.samplesFrom[cell];
+    const to = from + (this.isSpread && this.kindClass[this.cellKind[cell]] === CLASS.onCPU ? packed.number() : 0);
+    this.samplesFrom[cell + 1] = to;
+    for (let i = from, slot = 0; i < to; i++, slot++) this.samplesSlot[i] = slot += packed.number();
+    for (let i = from; i < to; i++) this.samplesCount[i] = packed.number();
+  }
+
+  // isLarge is whether on-CPU time has enough samples to be divided by itself.
+  isLarge(ns) {
+    return this.period > 0 && Math.floor(ns / 10) >= this.period;
+  }
+
+  // stackOf is the stack that a cell shows.
+  stackOf(cell) {
+    const isTime = this.isSpread && this.cellStack[cell] === 0 && this.kindClass[this.cellKind[cell]] === CLASS.onCPU;
+    return isTime ? this.notSampled : this.cellStack[cell];
+  }
+
   // nsWithin is the time of a cell in the slots from `from` to before `to`; all of it if to is 0.
   nsWithin(cell, from, to) {
     if (to === 0) return this.cellNs[cell];
     let ns = 0;
     const end = this.slotTimesFrom[cell + 1];
-    for (let i = this.#slotTimeAt(cell, from); i < end && this.slotTimeSlot[i] < to; i++) ns += this.slotTimeNs[i];
+    for (let i = slotAt(this.slotTimeSlot, this.slotTimesFrom[cell], end, from); i < end && this.slotTimeSlot[i] < to; i++) ns += this.slotTimeNs[i];
     return ns;
+  }
+
+  // samplesWithin is the number of samples of a cell in the slots from `from` to before `to`; all of them if to is 0.
+  samplesWithin(cell, from, to) {
+    if (to === 0) return this.cellCount[cell];
+    let count = 0;
+    const end = this.samplesFrom[cell + 1];
+    for (let i = slotAt(this.samplesSlot, this.samplesFrom[cell], end, from); i < end && this.samplesSlot[i] < to; i++) count += this.samplesCount[i];
+    return count;
   }
 
   // countsWithin are a cell's counts in a part of its time. They are not kept for each slot, so they are in proportion to time.
   countsWithin(cell, ns) {
     return [this.cellCount[cell], this.cellWaits[cell]].map((count) => Math.floor(count * ns / this.cellNs[cell] + 0.5));
   }
+}
 
-  // slotTimeAt is the first SlotTime of a cell in this slot or after it.
-  #slotTimeAt(cell, slot) {
-    let low = this.slotTimesFrom[cell];
-    let high = this.slotTimesFrom[cell + 1];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.slotTimeSlot[middle] < slot) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+// slotAt is the first entry of sorted slots, between two entries, that is not before a slot.
+function slotAt(slots, low, high, slot) {
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (slots[middle] < slot) low = middle + 1;
+    else high = middle;
   }
+  return low;
 }
