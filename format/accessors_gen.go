@@ -11,6 +11,7 @@ const (
 	SwitchSince     = 4
 	SwitchNextState = 5
 	SwitchStack     = 6
+	SwitchWait      = 7
 )
 
 // SwitchEvent is an event of kind switch. A CPU switches from one thread to another (kernel tracepoint sched_switch).
@@ -99,6 +100,21 @@ func (v SwitchEvent) SetStack(x StackID) {
 func (v SwitchEvent) ClearStack() {
 	v.e.Args[SwitchStack] = 0
 	v.e.Flags &^= 64
+}
+
+// Wait is what next was waiting for from then on.
+func (v SwitchEvent) Wait() (WaitID, bool) { return WaitID(v.e.Args[SwitchWait]), v.e.Flags&2048 != 0 }
+
+// SetWait sets wait and the flag that announces it.
+func (v SwitchEvent) SetWait(x WaitID) {
+	v.e.Args[SwitchWait] = uint64(x)
+	v.e.Flags |= 2048
+}
+
+// ClearWait removes wait and the flag that announces it.
+func (v SwitchEvent) ClearWait() {
+	v.e.Args[SwitchWait] = 0
+	v.e.Flags &^= 2048
 }
 
 // Approx reports whether since is an estimate: next left before the recorder was attached.
@@ -398,6 +414,7 @@ const (
 	StateThreadWaker    = 4
 	StateThreadWakerCPU = 5
 	StateThreadStack    = 6
+	StateThreadWait     = 7
 )
 
 // StateThreadEvent is an event of kind state_thread. Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.
@@ -506,6 +523,23 @@ func (v StateThreadEvent) SetStack(x StackID) {
 func (v StateThreadEvent) ClearStack() {
 	v.e.Args[StateThreadStack] = 0
 	v.e.Flags &^= 256
+}
+
+// Wait is what it waits for; only written where stack may be.
+func (v StateThreadEvent) Wait() (WaitID, bool) {
+	return WaitID(v.e.Args[StateThreadWait]), v.e.Flags&1024 != 0
+}
+
+// SetWait sets wait and the flag that announces it.
+func (v StateThreadEvent) SetWait(x WaitID) {
+	v.e.Args[StateThreadWait] = uint64(x)
+	v.e.Flags |= 1024
+}
+
+// ClearWait removes wait and the flag that announces it.
+func (v StateThreadEvent) ClearWait() {
+	v.e.Args[StateThreadWait] = 0
+	v.e.Flags &^= 1024
 }
 
 // Approx reports whether since is an estimate: it began before the recorder was attached.
@@ -678,6 +712,23 @@ func (e *Event) Stack() StackID {
 		return StackID(e.Args[StateThreadStack])
 	case KindSample:
 		return StackID(e.Args[SampleStack])
+	}
+	return 0
+}
+
+// Wait is what a thread of the event was waiting for; 0: none.
+func (e *Event) Wait() WaitID {
+	switch e.Kind {
+	case KindSwitch:
+		if e.Flags&2048 == 0 {
+			return 0
+		}
+		return WaitID(e.Args[SwitchWait])
+	case KindStateThread:
+		if e.Flags&1024 == 0 {
+			return 0
+		}
+		return WaitID(e.Args[StateThreadWait])
 	}
 	return 0
 }

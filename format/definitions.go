@@ -38,7 +38,7 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 }
 
 // CountDefinitions returns the number of members of a Definitions message that End.definitions counts: not those of kinds that
-// version 1.5 added, because older readers compare it with the members that they decode.
+// versions 1.5 and 1.6 added, because older readers compare it with the members that they decode.
 func CountDefinitions(d *Definitions) int {
 	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
 }
@@ -52,6 +52,7 @@ type definitions struct {
 	commands table[Command]
 	types    table[EventType]
 	texts    table[Text]
+	waits    table[Wait]
 	clocks   []*ClockSnapshot
 	messages messages
 	count    int
@@ -84,6 +85,7 @@ func (d *definitions) eventType(id uint32) *EventType {
 		return t.Memory(), err
 	})
 }
+func (d *definitions) wait(id uint32) *Wait { return d.waits.get(id, &d.messages, decodeMessage[Wait]) }
 func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
 
 // decodeMessage decodes definitions that are rare.
@@ -158,6 +160,8 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 		return d.addType(member, at)
 	case 9:
 		return d.addText(member, at)
+	case 10:
+		return enter(&d.waits, member, at, "a wait")
 	}
 	return nil
 }

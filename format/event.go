@@ -6,6 +6,9 @@ type TaskID uint32
 // StackID names a stack definition within its section. 0 names none.
 type StackID uint32
 
+// WaitID is the id of a wait's definition; 0: none.
+type WaitID uint32
+
 // MaxArgs is the highest number of numeric fields that a kind may have.
 const MaxArgs = 12
 
@@ -28,6 +31,7 @@ const (
 	SwitchYield       Flags = 1 << 8
 	SwitchCalled      Flags = 1 << 9
 	SwitchSinceCalled Flags = 1 << 10
+	SwitchHasWait     Flags = 1 << 11
 	WakingHasStack    Flags = 1 << 4
 	WakingInIRQ       Flags = 1 << 5
 	ExecHasOldTID     Flags = 1 << 4
@@ -40,6 +44,7 @@ const (
 	StateNew          Flags = 1 << 7
 	StateHasStack     Flags = 1 << 8
 	StateWokenIRQ     Flags = 1 << 9
+	StateHasWait      Flags = 1 << 10
 
 	// FlagsVisible are the two visibility bits; an event with neither is not written.
 	FlagsVisible = FlagSubject | FlagObject

@@ -15,7 +15,7 @@ const futureTime = "an event has a time after its own"
 // fault.
 func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 	switch t {
-	case FieldTask, FieldStack, FieldEventType:
+	case FieldTask, FieldStack, FieldEventType, FieldWait:
 		d.fault = "an event names an id of more than 32 bits"
 		return 0
 	case FieldState:

@@ -35,6 +35,7 @@ const (
 	GroupWakeup
 	GroupTaskLife
 	GroupSamples
+	GroupWaits
 )
 
 // GroupInfo describes one group.
@@ -52,6 +53,7 @@ func Groups() []GroupInfo {
 		{Group: GroupWakeup, Name: "wakeup", Doc: "wakeups"},
 		{Group: GroupTaskLife, Name: "task-life", Doc: "fork, exec, rename, exit and free"},
 		{Group: GroupSamples, Name: "samples", Doc: "timer samples"},
+		{Group: GroupWaits, Name: "waits", Doc: "what threads wait for, where they are off-CPU for --offcpu-min or longer"},
 	}
 }
 
@@ -78,6 +80,7 @@ const (
 	FieldKind                           // Kind, uvarint; 0 means any
 	FieldStack                          // id of a stack definition, uvarint; 0 names no stack
 	FieldEventType                      // id of an event type definition, uvarint
+	FieldWait                           // id of a wait definition, uvarint; 0 names none
 	FieldBytes                          // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
 )
 
@@ -171,6 +174,7 @@ func Kinds() []KindInfo {
 				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next last left a CPU; absent if it has not run before, or if that is not known"},
 				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next left then"},
 				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was from then until it came back"},
+				{Name: "wait", Type: FieldWait, Opt: SwitchHasWait, Doc: "what next was waiting for from then on"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},
@@ -262,6 +266,7 @@ func Kinds() []KindInfo {
 				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "the waker; 0 if not known"},
 				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "the CPU on which the waker ran"},
 				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is; only written at the end of the window or of the kept range, for a thread that has not run since"},
+				{Name: "wait", Type: FieldWait, Opt: StateHasWait, Doc: "what it waits for; only written where stack may be"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
@@ -340,7 +345,7 @@ func Causes() []CauseInfo {
 		{CauseThrottle, "throttle", "perf throttled a sampling event"},
 		{CauseSideband, "sideband", "mapping and name records of perf were lost"},
 		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
-		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a command line, or a thread whose own events were not recorded; the event itself is there, without it"},
+		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a wait, a command line, or a thread whose own events were not recorded; the event itself is there, without it"},
 	}
 }
 

@@ -62,7 +62,7 @@ func newLayouts() *layouts {
 
 func mostOf(t FieldType) uint64 {
 	switch t {
-	case FieldTask, FieldStack, FieldEventType:
+	case FieldTask, FieldStack, FieldEventType, FieldWait:
 		return math.MaxUint32
 	case FieldState:
 		return uint64(KnownStates()) // all bits up to the highest one

@@ -52,6 +52,9 @@ func LostEventType(id uint32) *EventType { return &EventType{Id: id} }
 // LostText stands for a text.
 func LostText(id uint32) *Text { return &Text{Id: id, Text: []byte("(lost)")} }
 
+// LostWait stands for what a thread was waiting for.
+func LostWait(id WaitID) *Wait { return &Wait{Id: uint32(id), Number: -1} }
+
 // IsLost reports whether nothing but an id is known of an event type.
 func (t *EventType) IsLost() bool { return t == nil || len(t.Name) == 0 }
 

@@ -537,6 +537,9 @@ func (r *Reader) EventType(id uint32) *EventType { return r.section.defs.eventTy
 // Text returns the definition of a text in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Text(id uint32) *Text { return r.section.defs.text(id) }
 
+// Wait returns the definition of a wait in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Wait(id WaitID) *Wait { return r.section.defs.wait(uint32(id)) }
+
 // Clocks returns the clock snapshots of the current section so far: its session's and those in definition blocks.
 func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }
 

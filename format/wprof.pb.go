@@ -440,6 +440,95 @@ func (ValueHint) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{6}
 }
 
+// What a file descriptor refers to.
+type FileKind int32
+
+const (
+	FileKind_FILE_UNKNOWN          FileKind = 0
+	FileKind_FILE_REGULAR          FileKind = 1
+	FileKind_FILE_DIRECTORY        FileKind = 2
+	FileKind_FILE_PIPE             FileKind = 3 // or FIFO
+	FileKind_FILE_SOCKET           FileKind = 4
+	FileKind_FILE_EVENTFD          FileKind = 5
+	FileKind_FILE_EPOLL            FileKind = 6
+	FileKind_FILE_TIMERFD          FileKind = 7
+	FileKind_FILE_SIGNALFD         FileKind = 8
+	FileKind_FILE_INOTIFY          FileKind = 9
+	FileKind_FILE_TERMINAL         FileKind = 10
+	FileKind_FILE_CHARACTER_DEVICE FileKind = 11
+	FileKind_FILE_BLOCK_DEVICE     FileKind = 12
+	FileKind_FILE_IO_URING         FileKind = 13
+	FileKind_FILE_PIDFD            FileKind = 14
+	FileKind_FILE_ANONYMOUS        FileKind = 15 // another anonymous inode
+)
+
+// Enum value maps for FileKind.
+var (
+	FileKind_name = map[int32]string{
+		0:  "FILE_UNKNOWN",
+		1:  "FILE_REGULAR",
+		2:  "FILE_DIRECTORY",
+		3:  "FILE_PIPE",
+		4:  "FILE_SOCKET",
+		5:  "FILE_EVENTFD",
+		6:  "FILE_EPOLL",
+		7:  "FILE_TIMERFD",
+		8:  "FILE_SIGNALFD",
+		9:  "FILE_INOTIFY",
+		10: "FILE_TERMINAL",
+		11: "FILE_CHARACTER_DEVICE",
+		12: "FILE_BLOCK_DEVICE",
+		13: "FILE_IO_URING",
+		14: "FILE_PIDFD",
+		15: "FILE_ANONYMOUS",
+	}
+	FileKind_value = map[string]int32{
+		"FILE_UNKNOWN":          0,
+		"FILE_REGULAR":          1,
+		"FILE_DIRECTORY":        2,
+		"FILE_PIPE":             3,
+		"FILE_SOCKET":           4,
+		"FILE_EVENTFD":          5,
+		"FILE_EPOLL":            6,
+		"FILE_TIMERFD":          7,
+		"FILE_SIGNALFD":         8,
+		"FILE_INOTIFY":          9,
+		"FILE_TERMINAL":         10,
+		"FILE_CHARACTER_DEVICE": 11,
+		"FILE_BLOCK_DEVICE":     12,
+		"FILE_IO_URING":         13,
+		"FILE_PIDFD":            14,
+		"FILE_ANONYMOUS":        15,
+	}
+)
+
+func (x FileKind) Enum() *FileKind {
+	p := new(FileKind)
+	*p = x
+	return p
+}
+
+func (x FileKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[7].Descriptor()
+}
+
+func (FileKind) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[7]
+}
+
+func (x FileKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileKind.Descriptor instead.
+func (FileKind) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{7}
+}
+
 // ClockSnapshot holds several clocks read at one moment.
 type ClockSnapshot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1725,6 +1814,211 @@ func (x *Text) GetText() []byte {
 	return nil
 }
 
+// Wait is what a thread was waiting for in a system call.
+type Wait struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Pid           int32                  `protobuf:"varint,2,opt,name=pid,proto3" json:"pid,omitempty"`          // its process, in which addresses and descriptors are valid
+	Number        int32                  `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // of the system call on the recorded machine; -1: the thread was in none
+	Call          []byte                 `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`         // the call's name; empty: not known
+	Args          []uint64               `protobuf:"varint,5,rep,packed,name=args,proto3" json:"args,omitempty"` // its arguments, as in the registers; those that do not identify what it waits for are 0
+	HasFd         bool                   `protobuf:"varint,6,opt,name=has_fd,json=hasFd,proto3" json:"has_fd,omitempty"`
+	Fd            int32                  `protobuf:"varint,7,opt,name=fd,proto3" json:"fd,omitempty"`          // the descriptor in the arguments
+	File          uint32                 `protobuf:"varint,8,opt,name=file,proto3" json:"file,omitempty"`      // FileKind
+	Path          []byte                 `protobuf:"bytes,9,opt,name=path,proto3" json:"path,omitempty"`       // of a file, from the third last name on
+	Device        uint64                 `protobuf:"varint,10,opt,name=device,proto3" json:"device,omitempty"` // major << 32 | minor
+	Inode         uint64                 `protobuf:"varint,11,opt,name=inode,proto3" json:"inode,omitempty"`
+	Family        uint32                 `protobuf:"varint,12,opt,name=family,proto3" json:"family,omitempty"`     // AF_*
+	Protocol      uint32                 `protobuf:"varint,13,opt,name=protocol,proto3" json:"protocol,omitempty"` // IPPROTO_*
+	Local         []byte                 `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`        // address and port, or the path of a Unix socket; an abstract name begins with @
+	Remote        []byte                 `protobuf:"bytes,15,opt,name=remote,proto3" json:"remote,omitempty"`
+	IsFutex       bool                   `protobuf:"varint,16,opt,name=is_futex,json=isFutex,proto3" json:"is_futex,omitempty"`
+	Futex         uint64                 `protobuf:"varint,17,opt,name=futex,proto3" json:"futex,omitempty"`                             // address
+	FutexOp       uint32                 `protobuf:"varint,18,opt,name=futex_op,json=futexOp,proto3" json:"futex_op,omitempty"`          // FUTEX_*, with its flags
+	FutexValue    uint32                 `protobuf:"varint,19,opt,name=futex_value,json=futexValue,proto3" json:"futex_value,omitempty"` // that was expected
+	Owner         int32                  `protobuf:"varint,20,opt,name=owner,proto3" json:"owner,omitempty"`                             // tid of the owner, as the lock says; 0: not known
+	Accepts       bool                   `protobuf:"varint,21,opt,name=accepts,proto3" json:"accepts,omitempty"`                         // a socket that listens
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wait) Reset() {
+	*x = Wait{}
+	mi := &file_wprof_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wait) ProtoMessage() {}
+
+func (x *Wait) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wait.ProtoReflect.Descriptor instead.
+func (*Wait) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Wait) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Wait) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Wait) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Wait) GetCall() []byte {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *Wait) GetArgs() []uint64 {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Wait) GetHasFd() bool {
+	if x != nil {
+		return x.HasFd
+	}
+	return false
+}
+
+func (x *Wait) GetFd() int32 {
+	if x != nil {
+		return x.Fd
+	}
+	return 0
+}
+
+func (x *Wait) GetFile() uint32 {
+	if x != nil {
+		return x.File
+	}
+	return 0
+}
+
+func (x *Wait) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Wait) GetDevice() uint64 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *Wait) GetInode() uint64 {
+	if x != nil {
+		return x.Inode
+	}
+	return 0
+}
+
+func (x *Wait) GetFamily() uint32 {
+	if x != nil {
+		return x.Family
+	}
+	return 0
+}
+
+func (x *Wait) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Wait) GetLocal() []byte {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
+func (x *Wait) GetRemote() []byte {
+	if x != nil {
+		return x.Remote
+	}
+	return nil
+}
+
+func (x *Wait) GetIsFutex() bool {
+	if x != nil {
+		return x.IsFutex
+	}
+	return false
+}
+
+func (x *Wait) GetFutex() uint64 {
+	if x != nil {
+		return x.Futex
+	}
+	return 0
+}
+
+func (x *Wait) GetFutexOp() uint32 {
+	if x != nil {
+		return x.FutexOp
+	}
+	return 0
+}
+
+func (x *Wait) GetFutexValue() uint32 {
+	if x != nil {
+		return x.FutexValue
+	}
+	return 0
+}
+
+func (x *Wait) GetOwner() int32 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *Wait) GetAccepts() bool {
+	if x != nil {
+		return x.Accepts
+	}
+	return false
+}
+
 type Probe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1735,7 +2029,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +2041,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +2054,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{15}
+	return file_wprof_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Probe) GetId() uint32 {
@@ -1789,13 +2083,14 @@ type Definitions struct {
 	Commands      []*Command             `protobuf:"bytes,7,rep,name=commands,proto3" json:"commands,omitempty"`
 	EventTypes    []*EventType           `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	Texts         []*Text                `protobuf:"bytes,9,rep,name=texts,proto3" json:"texts,omitempty"`
+	Waits         []*Wait                `protobuf:"bytes,10,rep,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Definitions) Reset() {
 	*x = Definitions{}
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +2102,7 @@ func (x *Definitions) String() string {
 func (*Definitions) ProtoMessage() {}
 
 func (x *Definitions) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +2115,7 @@ func (x *Definitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Definitions.ProtoReflect.Descriptor instead.
 func (*Definitions) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{16}
+	return file_wprof_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Definitions) GetTasks() []*Task {
@@ -1886,6 +2181,13 @@ func (x *Definitions) GetTexts() []*Text {
 	return nil
 }
 
+func (x *Definitions) GetWaits() []*Wait {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
 type IndexEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          uint32                 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -1903,7 +2205,7 @@ type IndexEntry struct {
 
 func (x *IndexEntry) Reset() {
 	*x = IndexEntry{}
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2217,7 @@ func (x *IndexEntry) String() string {
 func (*IndexEntry) ProtoMessage() {}
 
 func (x *IndexEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2230,7 @@ func (x *IndexEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexEntry.ProtoReflect.Descriptor instead.
 func (*IndexEntry) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{17}
+	return file_wprof_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *IndexEntry) GetType() uint32 {
@@ -2004,7 +2306,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2318,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2331,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{18}
+	return file_wprof_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Index) GetBlocks() []*IndexEntry {
@@ -2050,7 +2352,7 @@ type KindCount struct {
 
 func (x *KindCount) Reset() {
 	*x = KindCount{}
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2364,7 @@ func (x *KindCount) String() string {
 func (*KindCount) ProtoMessage() {}
 
 func (x *KindCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2377,7 @@ func (x *KindCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindCount.ProtoReflect.Descriptor instead.
 func (*KindCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{19}
+	return file_wprof_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *KindCount) GetKind() uint32 {
@@ -2110,7 +2412,7 @@ type TypeCount struct {
 
 func (x *TypeCount) Reset() {
 	*x = TypeCount{}
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2424,7 @@ func (x *TypeCount) String() string {
 func (*TypeCount) ProtoMessage() {}
 
 func (x *TypeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2437,7 @@ func (x *TypeCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeCount.ProtoReflect.Descriptor instead.
 func (*TypeCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{20}
+	return file_wprof_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TypeCount) GetName() []byte {
@@ -2172,7 +2474,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2486,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2499,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{21}
+	return file_wprof_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -2247,7 +2549,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2561,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2574,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{22}
+	return file_wprof_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -2316,7 +2618,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2630,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2643,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{23}
+	return file_wprof_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -2388,7 +2690,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2702,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2715,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{24}
+	return file_wprof_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -2493,7 +2795,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2807,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2820,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{25}
+	return file_wprof_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -2722,12 +3024,36 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06fields\x18\t \x03(\v2\x10.wprof.TypeFieldR\x06fields\"*\n" +
 	"\x04Text\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\fR\x04text\"7\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\"\xe4\x03\n" +
+	"\x04Wait\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
+	"\x03pid\x18\x02 \x01(\x05R\x03pid\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04call\x18\x04 \x01(\fR\x04call\x12\x12\n" +
+	"\x04args\x18\x05 \x03(\x04R\x04args\x12\x15\n" +
+	"\x06has_fd\x18\x06 \x01(\bR\x05hasFd\x12\x0e\n" +
+	"\x02fd\x18\a \x01(\x05R\x02fd\x12\x12\n" +
+	"\x04file\x18\b \x01(\rR\x04file\x12\x12\n" +
+	"\x04path\x18\t \x01(\fR\x04path\x12\x16\n" +
+	"\x06device\x18\n" +
+	" \x01(\x04R\x06device\x12\x14\n" +
+	"\x05inode\x18\v \x01(\x04R\x05inode\x12\x16\n" +
+	"\x06family\x18\f \x01(\rR\x06family\x12\x1a\n" +
+	"\bprotocol\x18\r \x01(\rR\bprotocol\x12\x14\n" +
+	"\x05local\x18\x0e \x01(\fR\x05local\x12\x16\n" +
+	"\x06remote\x18\x0f \x01(\fR\x06remote\x12\x19\n" +
+	"\bis_futex\x18\x10 \x01(\bR\aisFutex\x12\x14\n" +
+	"\x05futex\x18\x11 \x01(\x04R\x05futex\x12\x19\n" +
+	"\bfutex_op\x18\x12 \x01(\rR\afutexOp\x12\x1f\n" +
+	"\vfutex_value\x18\x13 \x01(\rR\n" +
+	"futexValue\x12\x14\n" +
+	"\x05owner\x18\x14 \x01(\x05R\x05owner\x12\x18\n" +
+	"\aaccepts\x18\x15 \x01(\bR\aaccepts\"7\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\tR\n" +
-	"definition\"\xfb\x02\n" +
+	"definition\"\x9e\x03\n" +
 	"\vDefinitions\x12!\n" +
 	"\x05tasks\x18\x01 \x03(\v2\v.wprof.TaskR\x05tasks\x12'\n" +
 	"\amodules\x18\x02 \x03(\v2\r.wprof.ModuleR\amodules\x12$\n" +
@@ -2738,7 +3064,9 @@ const file_wprof_proto_rawDesc = "" +
 	"\bcommands\x18\a \x03(\v2\x0e.wprof.CommandR\bcommands\x121\n" +
 	"\vevent_types\x18\b \x03(\v2\x10.wprof.EventTypeR\n" +
 	"eventTypes\x12!\n" +
-	"\x05texts\x18\t \x03(\v2\v.wprof.TextR\x05texts\"\xd6\x01\n" +
+	"\x05texts\x18\t \x03(\v2\v.wprof.TextR\x05texts\x12!\n" +
+	"\x05waits\x18\n" +
+	" \x03(\v2\v.wprof.WaitR\x05waits\"\xd6\x01\n" +
 	"\n" +
 	"IndexEntry\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\rR\x04type\x12\x14\n" +
@@ -2863,7 +3191,27 @@ const file_wprof_proto_rawDesc = "" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
 	"\tHINT_NAME\x10\x02\x12\f\n" +
 	"\bHINT_KEY\x10\x03\x12\x10\n" +
-	"\fHINT_COUNTER\x10\x04B\x0eZ\fwprof/formatb\x06proto3"
+	"\fHINT_COUNTER\x10\x04*\xb7\x02\n" +
+	"\bFileKind\x12\x10\n" +
+	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
+	"\fFILE_REGULAR\x10\x01\x12\x12\n" +
+	"\x0eFILE_DIRECTORY\x10\x02\x12\r\n" +
+	"\tFILE_PIPE\x10\x03\x12\x0f\n" +
+	"\vFILE_SOCKET\x10\x04\x12\x10\n" +
+	"\fFILE_EVENTFD\x10\x05\x12\x0e\n" +
+	"\n" +
+	"FILE_EPOLL\x10\x06\x12\x10\n" +
+	"\fFILE_TIMERFD\x10\a\x12\x11\n" +
+	"\rFILE_SIGNALFD\x10\b\x12\x10\n" +
+	"\fFILE_INOTIFY\x10\t\x12\x11\n" +
+	"\rFILE_TERMINAL\x10\n" +
+	"\x12\x19\n" +
+	"\x15FILE_CHARACTER_DEVICE\x10\v\x12\x15\n" +
+	"\x11FILE_BLOCK_DEVICE\x10\f\x12\x11\n" +
+	"\rFILE_IO_URING\x10\r\x12\x0e\n" +
+	"\n" +
+	"FILE_PIDFD\x10\x0e\x12\x12\n" +
+	"\x0eFILE_ANONYMOUS\x10\x0fB\x0eZ\fwprof/formatb\x06proto3"
 
 var (
 	file_wprof_proto_rawDescOnce sync.Once
@@ -2877,8 +3225,8 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
 	(ModuleKind)(0),       // 1: wprof.ModuleKind
@@ -2887,64 +3235,67 @@ var file_wprof_proto_goTypes = []any{
 	(TypeShape)(0),        // 4: wprof.TypeShape
 	(TypeTrack)(0),        // 5: wprof.TypeTrack
 	(ValueHint)(0),        // 6: wprof.ValueHint
-	(*ClockSnapshot)(nil), // 7: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 8: wprof.Cpu
-	(*Source)(nil),        // 9: wprof.Source
-	(*KeyValue)(nil),      // 10: wprof.KeyValue
-	(*Session)(nil),       // 11: wprof.Session
-	(*Task)(nil),          // 12: wprof.Task
-	(*Command)(nil),       // 13: wprof.Command
-	(*Module)(nil),        // 14: wprof.Module
-	(*Line)(nil),          // 15: wprof.Line
-	(*Frame)(nil),         // 16: wprof.Frame
-	(*Stack)(nil),         // 17: wprof.Stack
-	(*EnumName)(nil),      // 18: wprof.EnumName
-	(*TypeField)(nil),     // 19: wprof.TypeField
-	(*EventType)(nil),     // 20: wprof.EventType
-	(*Text)(nil),          // 21: wprof.Text
-	(*Probe)(nil),         // 22: wprof.Probe
-	(*Definitions)(nil),   // 23: wprof.Definitions
-	(*IndexEntry)(nil),    // 24: wprof.IndexEntry
-	(*Index)(nil),         // 25: wprof.Index
-	(*KindCount)(nil),     // 26: wprof.KindCount
-	(*TypeCount)(nil),     // 27: wprof.TypeCount
-	(*ProcessTime)(nil),   // 28: wprof.ProcessTime
-	(*Loss)(nil),          // 29: wprof.Loss
-	(*ProgramCost)(nil),   // 30: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 31: wprof.RecorderCost
-	(*End)(nil),           // 32: wprof.End
+	(FileKind)(0),         // 7: wprof.FileKind
+	(*ClockSnapshot)(nil), // 8: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 9: wprof.Cpu
+	(*Source)(nil),        // 10: wprof.Source
+	(*KeyValue)(nil),      // 11: wprof.KeyValue
+	(*Session)(nil),       // 12: wprof.Session
+	(*Task)(nil),          // 13: wprof.Task
+	(*Command)(nil),       // 14: wprof.Command
+	(*Module)(nil),        // 15: wprof.Module
+	(*Line)(nil),          // 16: wprof.Line
+	(*Frame)(nil),         // 17: wprof.Frame
+	(*Stack)(nil),         // 18: wprof.Stack
+	(*EnumName)(nil),      // 19: wprof.EnumName
+	(*TypeField)(nil),     // 20: wprof.TypeField
+	(*EventType)(nil),     // 21: wprof.EventType
+	(*Text)(nil),          // 22: wprof.Text
+	(*Wait)(nil),          // 23: wprof.Wait
+	(*Probe)(nil),         // 24: wprof.Probe
+	(*Definitions)(nil),   // 25: wprof.Definitions
+	(*IndexEntry)(nil),    // 26: wprof.IndexEntry
+	(*Index)(nil),         // 27: wprof.Index
+	(*KindCount)(nil),     // 28: wprof.KindCount
+	(*TypeCount)(nil),     // 29: wprof.TypeCount
+	(*ProcessTime)(nil),   // 30: wprof.ProcessTime
+	(*Loss)(nil),          // 31: wprof.Loss
+	(*ProgramCost)(nil),   // 32: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 33: wprof.RecorderCost
+	(*End)(nil),           // 34: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	8,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	7,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	10, // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	10, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	9,  // 4: wprof.Session.sources:type_name -> wprof.Source
-	15, // 5: wprof.Frame.lines:type_name -> wprof.Line
-	18, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
-	19, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
-	12, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
-	14, // 9: wprof.Definitions.modules:type_name -> wprof.Module
-	16, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
-	17, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
-	22, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
-	7,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	13, // 14: wprof.Definitions.commands:type_name -> wprof.Command
-	20, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
-	21, // 16: wprof.Definitions.texts:type_name -> wprof.Text
-	24, // 17: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	30, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	26, // 19: wprof.End.kinds:type_name -> wprof.KindCount
-	28, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
-	29, // 21: wprof.End.losses:type_name -> wprof.Loss
-	31, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
-	7,  // 23: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	27, // 24: wprof.End.types:type_name -> wprof.TypeCount
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	9,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	8,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	11, // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	11, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	10, // 4: wprof.Session.sources:type_name -> wprof.Source
+	16, // 5: wprof.Frame.lines:type_name -> wprof.Line
+	19, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
+	20, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
+	13, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
+	15, // 9: wprof.Definitions.modules:type_name -> wprof.Module
+	17, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
+	18, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
+	24, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
+	8,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	14, // 14: wprof.Definitions.commands:type_name -> wprof.Command
+	21, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
+	22, // 16: wprof.Definitions.texts:type_name -> wprof.Text
+	23, // 17: wprof.Definitions.waits:type_name -> wprof.Wait
+	26, // 18: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	32, // 19: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	28, // 20: wprof.End.kinds:type_name -> wprof.KindCount
+	30, // 21: wprof.End.processes:type_name -> wprof.ProcessTime
+	31, // 22: wprof.End.losses:type_name -> wprof.Loss
+	33, // 23: wprof.End.cost:type_name -> wprof.RecorderCost
+	8,  // 24: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	29, // 25: wprof.End.types:type_name -> wprof.TypeCount
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -2957,8 +3308,8 @@ func file_wprof_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   26,
+			NumEnums:      8,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -142,7 +142,7 @@ func (w *Writer) Define(d *Definitions) error {
 		return fmt.Errorf("encode definitions: %w", err)
 	}
 	counted := CountDefinitions(d)
-	more := usage{members: int64(counted + len(d.EventTypes) + len(d.Texts)), clocks: int64(len(d.Clocks)), types: int64(len(d.EventTypes))}
+	more := usage{members: int64(counted + len(d.EventTypes) + len(d.Texts) + len(d.Waits)), clocks: int64(len(d.Clocks)), types: int64(len(d.EventTypes))}
 	for _, f := range d.Frames {
 		more.members += int64(len(f.Lines))
 	}
@@ -188,6 +188,9 @@ func (w *Writer) DefineStack(s *Stack) error {
 
 // DefineCommand adds the definition of one command line.
 func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c, 1, usage{members: 1}) }
+
+// DefineWait adds the definition of one wait.
+func (w *Writer) DefineWait(d *Wait) error { return w.defineMember(10, d, 0, usage{members: 1}) }
 
 // DefineType adds the definition of one event type.
 func (w *Writer) DefineType(t *EventType) error {

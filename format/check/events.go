@@ -123,6 +123,10 @@ func (c *checker) field(info *format.KindInfo, e *raw.Event, f format.Field, val
 		if known = value>>32 == 0; known && value != 0 && !c.ids.has("stack", uint32(value)) {
 			c.found("stack", "the %s at %s names stack %d, which is not defined before it", info.Name, c.when(e.Time), value)
 		}
+	case format.FieldWait:
+		if known = value>>32 == 0; known && value != 0 && !c.ids.has("wait", uint32(value)) {
+			c.found("wait", "the %s at %s names wait %d, which is not defined before it", info.Name, c.when(e.Time), value)
+		}
 	case format.FieldEventType:
 		if known = value>>32 == 0; known && !c.ids.has("eventtype", uint32(value)) {
 			c.found("event type", "the %s event at %s is of event type %d, which is not defined before it", info.Name, c.when(e.Time), value)

@@ -22,7 +22,12 @@ func enumNames() map[protoreflect.FullName]spell.Names {
 	for _, k := range format.ModuleKinds() {
 		modules[uint64(k.Kind)] = k.Name
 	}
+	files := spell.Names{}
+	for _, k := range format.FileKinds() {
+		files[uint64(k.Kind)] = strings.ReplaceAll(k.Name, " ", "_")
+	}
 	return map[protoreflect.FullName]spell.Names{
+		"wprof.Wait.file":      files,
 		"wprof.Module.kind":    modules,
 		"wprof.TypeField.type": namesOf(format.ValueType(0).Descriptor(), "VALUE_"), "wprof.TypeField.hint": namesOf(format.ValueHint(0).Descriptor(), "HINT_"),
 		"wprof.EventType.shape": namesOf(format.TypeShape(0).Descriptor(), "SHAPE_"), "wprof.EventType.on": namesOf(format.TypeTrack(0).Descriptor(), "TRACK_"),

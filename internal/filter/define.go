@@ -18,6 +18,7 @@ type defined struct {
 	commands idSet[uint32]
 	types    idSet[uint32]
 	texts    idSet[uint32]
+	waits    idSet[format.WaitID]
 }
 
 func (d *defined) clear() {
@@ -28,6 +29,7 @@ func (d *defined) clear() {
 	d.commands.clear()
 	d.types.clear()
 	d.texts.clear()
+	d.waits.clear()
 }
 
 // defineFor defines what an event refers to: its threads, including hidden ones, and its stack.
@@ -48,6 +50,11 @@ func (f *Filter) defineFor(e *format.Event) error {
 			return err
 		}
 	}
+	if n.wait >= 0 && e.Args[n.wait] != 0 {
+		if err := f.defineWait(format.WaitID(e.Args[n.wait])); err != nil {
+			return err
+		}
+	}
 	if n.other < 0 {
 		return nil
 	}
@@ -57,11 +64,16 @@ func (f *Filter) defineFor(e *format.Event) error {
 	return nil
 }
 
-// hideStack removes the stack of a hidden thread from a switch that is kept for the other thread. A waking keeps the stack
+func (f *Filter) defineWait(id format.WaitID) error {
+	return once(&f.defined.waits, id, func() error { return f.w.DefineWait(orLost(f.r.Wait(id), id, format.LostWait)) })
+}
+
+// hideStack removes where a hidden thread was from a switch that is kept for the other thread. A waking keeps the stack
 // of its waker, which explains why the wakee continues.
 func hideStack(e *format.Event) {
 	if e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0 {
 		e.Switch().ClearStack()
+		e.Switch().ClearWait()
 	}
 }
 

@@ -66,13 +66,13 @@ func (f *Filter) filter(e *format.Event) error {
 	return f.write(e)
 }
 
-// idFields has the indexes of a kind's fields for its other side, another task and a stack; -1: none. With the methods of
+// idFields has the indexes of a kind's fields for its other side, another task, a stack and a wait; -1: none. With the methods of
 // [format.Event] instead, a filter that keeps everything took 4% longer.
-type idFields struct{ object, other, stack int8 }
+type idFields struct{ object, other, stack, wait int8 }
 
 func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
 	for _, k := range format.Kinds() {
-		n := idFields{-1, -1, -1}
+		n := idFields{-1, -1, -1, -1}
 		for i, f := range k.Fields {
 			switch f.Type {
 			case format.FieldTask:
@@ -82,6 +82,8 @@ func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
 				}
 			case format.FieldStack:
 				n.stack = int8(i)
+			case format.FieldWait:
+				n.wait = int8(i)
 			}
 		}
 		all[k.Kind] = n

@@ -40,7 +40,7 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	sp, span := t.spanState, &s.span
 	span.begins(SpanRunning, st)
 	span.Open, span.Next, span.Left = end.Open, end.Next, end.Left
-	span.State, span.Stack, span.Off = sp.offState, sp.offStack, sp.off
+	span.State, span.Stack, span.Wait, span.Off = sp.offState, sp.offStack, sp.offWait, sp.off
 	sp.setIDs(&span.Off)
 	s.put(t, to)
 }
@@ -62,7 +62,7 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 	}
 	span.begins(SpanBlocked, st)
 	ready := t.describeOff(&span.Off, st, to)
-	span.State, span.Stack, span.Open = st.State, t.spanState.stack, open && ready >= to
+	span.State, span.Stack, span.Wait, span.Open = st.State, t.spanState.stack, t.spanState.wait, open && ready >= to
 	s.put(t, min(ready, to))
 	span.Kind, span.Open = SpanRunnable, open
 	if span.Off.Woken != 0 && !span.Off.Preempted {
@@ -102,7 +102,7 @@ func (t *Thread) describeOff(off *OffCPU, st *threadState, to int64) (ready int6
 
 // resume keeps the off-CPU interval that the next running span follows.
 func (sp *spanState) resume(off *OffCPU, state format.State, prev *Thread, id format.TaskID) {
-	sp.off, sp.offState, sp.offStack, sp.prev = *off, state, sp.stack, prev
+	sp.off, sp.offState, sp.offStack, sp.offWait, sp.prev = *off, state, sp.stack, sp.wait, prev
 	sp.off.Prev = id
 	sp.compound, sp.chain = off.Compound, off.Chain
 }

@@ -37,6 +37,8 @@ type Span struct {
 	// Stack is where the thread was while off-CPU: Blocked and Runnable: in this interval; Running: in the one before. 0: none
 	// was taken.
 	Stack format.StackID
+	// Wait is what the thread waited for then; 0: not known.
+	Wait format.WaitID
 
 	// Off is the off-CPU interval that a Blocked or Runnable span is part of, or that a Running span follows.
 	Off OffCPU

@@ -17,11 +17,13 @@ type spanState struct {
 	waking waking         // of this off-CPU interval, or the last one
 	early  waking         // the latest one while it ran, or while its state was not certain: see [Spans.early]
 	stack  format.StackID // of this off-CPU interval
+	wait   format.WaitID
 
 	// The off-CPU interval before this running interval.
 	off      OffCPU
 	offState format.State
 	offStack format.StackID
+	offWait  format.WaitID
 	prev     *Thread
 
 	compound int64
@@ -54,6 +56,7 @@ func (sp *spanState) newSection() {
 	}
 	sp.dropDead()
 	sp.stack, sp.offStack, sp.off.WakerStack, sp.off.Waker, sp.off.Prev = 0, 0, 0, 0, 0
+	sp.wait, sp.offWait = 0, 0
 }
 
 // task returns the waker's id in this section.

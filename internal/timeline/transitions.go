@@ -85,7 +85,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 		sp.compound, sp.chain = 0, 0
 	}
 	sp.becomesKnown(e.Time)
-	sp.waking, sp.early, sp.stack = waking{}, early, 0
+	sp.waking, sp.early, sp.stack, sp.wait = waking{}, early, 0, 0
 	if Ends(left) {
 		sp.end()
 	}
@@ -97,6 +97,9 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	v := e.Switch()
 	if id, has := v.Stack(); has {
 		sp.stack = id
+	}
+	if id, has := v.Wait(); has {
+		sp.wait = id
 	}
 	st, certain := t.lastKnown()
 	var other threadState
@@ -142,10 +145,10 @@ func (st *ThreadState[W]) endsHere(certain bool, since Begin) bool {
 // that the switch reports.
 func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st threadState) {
 	sp := t.spanState
-	stack := sp.stack
-	sp.stack, sp.shown = 0, true
+	stack, wait := sp.stack, sp.wait
+	sp.stack, sp.wait, sp.shown = 0, 0, true
 	s.emitCertain(t)
-	sp.compound, sp.chain, sp.stack, sp.waking = 0, 0, stack, waking{}
+	sp.compound, sp.chain, sp.stack, sp.wait, sp.waking = 0, 0, stack, wait, waking{}
 	if !since.SinceKnown {
 		return s.wokenUnseen(t, v)
 	}
@@ -229,7 +232,7 @@ func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 	s.woken(t, waker, e, e.Time, stack)
 	sp.waking = sp.early
 	sp.becomesKnown(e.Time)
-	sp.early, sp.stack = waking{}, 0
+	sp.early, sp.stack, sp.wait = waking{}, 0, 0
 }
 
 // execs passes the running interval of the thread that called exec to t, the leader whose tid it takes over.
@@ -250,7 +253,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	s.emitCertain(t)
 	s.emitUnknown(t, e.Time, false)
 	to.becomesKnown(e.Time)
-	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
+	to.off, to.offState, to.offStack, to.offWait, to.prev = from.off, from.offState, from.offStack, from.offWait, from.prev
 	to.waking, to.early, to.compound, to.chain = from.waking, from.early, from.compound, from.chain
 	s.ends(caller, e.Time)
 }

@@ -28,7 +28,7 @@ func (s *Spans) stateCPU(c *cpu, t *Thread, e *format.Event) {
 		sp.shown = true
 		s.emitCertain(t)
 		s.emitUnknown(t, since.Since, false)
-		sp.off, sp.offState, sp.offStack, sp.prev, sp.compound, sp.chain = OffCPU{}, 0, 0, nil, 0, 0
+		sp.off, sp.offState, sp.offStack, sp.offWait, sp.prev, sp.compound, sp.chain = OffCPU{}, 0, 0, 0, nil, 0, 0
 		sp.waking, sp.early = waking{}, waking{}
 	}
 	sp.becomesKnown(e.Time)
@@ -51,12 +51,15 @@ func (s *Spans) stateThread(t *Thread, e *format.Event) {
 		sp.shown, sp.creating = true, !sp.known && e.Flags&format.StateNew != 0
 		s.emitCertain(t)
 		s.emitUnknown(t, since.Since, false)
-		sp.waking, sp.stack, sp.compound, sp.chain = waking{}, 0, 0, 0
+		sp.waking, sp.stack, sp.wait, sp.compound, sp.chain = waking{}, 0, 0, 0, 0
 		certain = false
 	}
 	s.stateWaking(sp, e)
 	if id, has := v.Stack(); has {
 		sp.stack = id
+	}
+	if id, has := v.Wait(); has {
+		sp.wait = id
 	}
 	sp.becomesKnown(e.Time)
 	if !certain {

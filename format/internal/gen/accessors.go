@@ -116,6 +116,8 @@ func goType(t wprof.FieldType) string {
 		return "TaskID"
 	case wprof.FieldStack:
 		return "StackID"
+	case wprof.FieldWait:
+		return "WaitID"
 	case wprof.FieldState:
 		return "State"
 	case wprof.FieldCause:
@@ -153,6 +155,8 @@ func (k Kind) LosesState() bool {
 	}{
 		{"Stack is the stack that the event names; 0: none.", "Stack() StackID", "StackID(%s)", "0",
 			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldStack }},
+		{"Wait is what a thread of the event was waiting for; 0: none.", "Wait() WaitID", "WaitID(%s)", "0",
+			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldWait }},
 		{"Object is the thread on the event's other side; 0: its kind has none.", "Object() TaskID", "TaskID(%s)", "0",
 			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Side == wprof.SideObject }},
 		{"OtherTask returns the task in the event's task field; 0: none.", "OtherTask() TaskID", "TaskID(%s)", "0",

@@ -15,7 +15,7 @@ func replaceTables(doc []byte) ([]byte, error) {
 	tables := []struct {
 		name string
 		text string
-	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}, {"modules", moduleTable()}, {"stack ends", stackEndTable()}}
+	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}, {"modules", moduleTable()}, {"stack ends", stackEndTable()}, {"file kinds", fileKindTable()}}
 	for _, t := range tables {
 		begin := []byte("<!-- begin " + t.name + " -->\n")
 		end := []byte("<!-- end " + t.name + " -->\n")
@@ -66,6 +66,15 @@ func stateTable() string {
 			name = "K, after the letter of another bit (DK)"
 		}
 		fmt.Fprintf(&b, "| 0x%x | %s |\n", uint32(bit), name)
+	}
+	return b.String()
+}
+
+func fileKindTable() string {
+	var b strings.Builder
+	b.WriteString("| Value | Name | Meaning |\n|---|---|---|\n")
+	for _, k := range wprof.FileKinds() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", k.Kind, k.Name, cell(k.Doc))
 	}
 	return b.String()
 }
@@ -131,6 +140,8 @@ func typeName(f wprof.Field) string {
 		return "kind"
 	case wprof.FieldEventType:
 		return "event type"
+	case wprof.FieldWait:
+		return "wait"
 	case wprof.FieldBytes:
 		return "bytes"
 	default:

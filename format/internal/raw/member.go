@@ -52,4 +52,6 @@ func EachMember(empty protoreflect.Message, payload []byte, visit func(Member)) 
 }
 
 // IsCounted reports whether End.definitions counts the definitions in a field of Definitions.
-func IsCounted(field protoreflect.Name) bool { return field != "event_types" && field != "texts" }
+func IsCounted(field protoreflect.Name) bool {
+	return field != "event_types" && field != "texts" && field != "waits"
+}

@@ -28,6 +28,7 @@ func Details() []Detail {
 		{"Frame", "line", "lines", ""},
 		{"Definitions", "stack", "stacks", "id"},
 		{"Definitions", "text", "texts", "id"},
+		{"Definitions", "wait", "waits", "id"},
 		{"Definitions", "eventtype", "event_types", "id"},
 		{"EventType", "field", "fields", "name"},
 		{"TypeField", "enum", "names", "number"},
