@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks of threads that are still blocked when the window closes. A thread that does not run cannot take its own stack, so an
+ * Stacks of threads that are still blocked when the window closes, and what they wait for. A thread that does not run cannot take its own stack, so an
  * iterator over all threads reads it from their memory.
  */
 #ifndef WPROF_BLOCKED_H
@@ -192,6 +192,36 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 	return b.count;
 }
 
+/* Shared as blocked_buf is. */
+static struct rec_wait blocked_wait;
+
+/* As intern_wait() does in the thread itself. Returns false if nothing is known. */
+static __always_inline bool describe_blocked(struct task_struct *task)
+{
+	struct other_thread other = {.task = task};
+	struct futex_memory memory;
+	struct pollfd polled;
+	struct wait_file f = {};
+	struct wait_call call;
+	__u32 fd = 0;
+
+	if (!read_call(task, &call))
+		return false;
+	if (polls_one(&call) && !read_other(&other, &polled, sizeof(polled), call.args[0]))
+		set_polled(&call, &polled);
+	else if (call.use & USE_POLLFD)
+		call.args[0] = 0;
+	if (call.use & USE_FD) {
+		fd = call.args[0];
+		find_file(&f, task, fd);
+	}
+	describe_wait(&blocked_wait, task, &call, &f, fd);
+	if (call.number == SYSCALL_FUTEX && has_owner(call.args[1], call.args[2]) &&
+	    !read_other(&other, &memory, sizeof(memory), call.args[0]))
+		blocked_wait.owner = owner_in(call.args[1], call.args[2], memory.word, memory.after);
+	return true;
+}
+
 SEC("iter.s/task")
 int blocked(struct bpf_iter__task *ctx)
 {
@@ -200,6 +230,7 @@ int blocked(struct bpf_iter__task *ctx)
 	__u32 kernel = 0, user = 0;
 	struct rec_ident ident;
 	unsigned long switches;
+	bool described = false;
 	long bytes;
 
 	if (ctx->meta->seq_num == 0)
@@ -221,8 +252,10 @@ int blocked(struct bpf_iter__task *ctx)
 	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
 		user = walk_blocked(task, sizeof(*rec) / sizeof(__u64) + kernel, rec);
 	}
+	if (waits_enabled)
+		described = describe_blocked(task);
 	/* A thread that has run meanwhile has no such stack. */
-	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user))
+	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user + described))
 		return 0;
 	rec->hdr.ts = bpf_ktime_get_ns();
 	rec->hdr.kind = REC_BLOCKED;
@@ -243,6 +276,8 @@ int blocked(struct bpf_iter__task *ctx)
 			rec->hdr.flags |= REC_SINCE;
 		}
 	}
+	if (described)
+		bpf_seq_write(ctx->meta->seq, &blocked_wait, sizeof(blocked_wait));
 	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, BLOCKED_WORDS) * sizeof(__u64));
 	return 0;
 }

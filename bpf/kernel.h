@@ -197,6 +197,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	struct files_struct *files;
 	struct mm_struct *mm;
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;
@@ -214,6 +215,14 @@ struct pt_regs {
 	unsigned long cs; /* two bytes since 6.9 */
 	unsigned long orig_ax;
 	unsigned long sp;
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long r10;
+	unsigned long r8;
+	unsigned long r9;
+#define REGS_ARGS(regs) {(regs)->di, (regs)->si, (regs)->dx, (regs)->r10, (regs)->r8, (regs)->r9}
+#define SYSCALL_FUTEX 202
 #define REGS_SYSCALL(regs) (int)(regs)->orig_ax
 #define SYSCALL_YIELD 24
 #define REGS_PC(regs) (regs)->ip
@@ -224,7 +233,10 @@ struct pt_regs {
 	__u64 regs[31];
 	__u64 pc;
 	__u64 pstate;
+	__u64 orig_x0;
 	__s32 syscallno;
+#define REGS_ARGS(regs) {(regs)->orig_x0, (regs)->regs[1], (regs)->regs[2], (regs)->regs[3], (regs)->regs[4], (regs)->regs[5]}
+#define SYSCALL_FUTEX 98
 #define REGS_SYSCALL(regs) (regs)->syscallno
 #define SYSCALL_YIELD 124
 #define REGS_PC(regs) (regs)->pc
@@ -239,6 +251,7 @@ struct pt_regs {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct timespec64 {
@@ -247,6 +260,8 @@ struct timespec64 {
 };
 
 struct inode {
+	__u16 i_mode;
+	__u32 i_rdev;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	__u32 i_generation;
@@ -256,8 +271,70 @@ struct inode {
 	__u32 i_ctime_nsec;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data; /* of a socket: struct socket */
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct in6_addr {
+	__u8 in6_u[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num; /* the local port, in the machine's byte order */
+	__u16 skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len; /* of name, with the two bytes of its family */
+	struct sockaddr_un name[];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
 };
 
 struct linux_binprm {

@@ -14,9 +14,10 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// OffCPU selects the off-CPU times for which a stack is taken. Switches have to be recorded.
+// OffCPU selects the off-CPU times for which a stack is taken, or what the thread waits for. Switches have to be recorded.
 type OffCPU struct {
 	Stacks
+	Waits []uint16      // how the arguments of each system call are used, by its number: enum rec_wait_use; nil: waits are not recorded
 	Min   time.Duration // minimum off-CPU time for which a stack is taken
 	Place Place         // where it is taken; [Load] finds the best place that the kernel has
 }
@@ -42,10 +43,13 @@ func (p Place) program() string {
 	return [...]string{"", "sched_exit", "switch_finished", ""}[p]
 }
 
+// any reports whether the programs for off-CPU times are needed.
+func (o *OffCPU) any() bool { return o.Stacks.any() || o.Waits != nil }
+
 func (o *OffCPU) validate(noSched bool) error {
 	switch {
 	case o.any() && noSched:
-		return errors.New("off-CPU stacks belong to switches, which are not recorded")
+		return errors.New("off-CPU stacks and waits belong to switches, which are not recorded")
 	case o.Min < 0:
 		return fmt.Errorf("the minimum off-CPU time for a stack is negative: %s", o.Min)
 	}

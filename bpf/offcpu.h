@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks of threads that are off-CPU.
+ * Stacks of threads that are off-CPU, and what they waited for (wait.h).
  *
  * A thread's stack does not change while it is off-CPU, so it is taken when the thread comes back, by the thread itself: by
  * then the time since it was last put on a CPU is known, and the many short off-CPU times cost only a clock read. The record
@@ -76,23 +76,26 @@ static __always_inline bool take_pending_return(struct task_struct *task)
 	return tid == (__u32)task->pid;
 }
 
-/* Both parts of the stack of a thread that has just come back to the CPU. */
-static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
+/* Where a thread was that has just come back to the CPU: both parts of its stack, and what it waited for. */
+static __always_inline bool take_returned(void *ctx, struct task_struct *task, struct rec_packed_return *ret)
 {
 	struct scratch *s = get_scratch(REC_STACK);
+	struct rec_stacks *to = &ret->stacks;
 
-	to->user = to->kernel = 0;
+	to->user = to->kernel = ret->wait = 0;
 	if (!s)
 		return false;
 	if (offcpu_user)
 		to->user = returned_user_stack(ctx, s, task).id;
 	if (offcpu_kernel)
 		to->kernel = returned_kernel_stack(ctx, s, task).id;
+	if (waits_enabled)
+		ret->wait = intern_wait(s);
 	put_scratch(s);
 	return true;
 }
 
-static __always_inline void write_return(struct task_struct *task, const struct rec_stacks *stacks)
+static __always_inline void write_return(struct task_struct *task, const struct rec_packed_return *ret)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct ring *ring = ring_of(cpu);
@@ -104,30 +107,31 @@ static __always_inline void write_return(struct task_struct *task, const struct 
 		return;
 	packed = pack(ring, cpu, task->pid, sizeof(*packed), &ts);
 	if (packed) {
-		packed->stacks = *stacks;
+		*packed = *ret;
 		submit_packed(packed, sizeof(*packed), REC_RETURN, 0, ts);
 		return;
 	}
 	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));
 	if (!rec)
 		return;
-	rec->stacks = *stacks;
+	rec->stacks = ret->stacks;
+	rec->wait = ret->wait;
 	submit(rec, sizeof(*rec));
 }
 
 static __always_inline int handle_return(void *ctx)
 {
 	struct task_struct *task;
-	struct rec_stacks stacks;
+	struct rec_packed_return ret;
 
 	if (!armed)
 		return 0;
 	task = bpf_get_current_task_btf();
 	if (!take_pending_return(task))
 		return 0;
-	if (!take_returned_stacks(ctx, task, &stacks))
+	if (!take_returned(ctx, task, &ret))
 		return 0;
-	write_return(task, &stacks);
+	write_return(task, &ret);
 	return 0;
 }
 

@@ -223,7 +223,7 @@ func TestStackAtDepartureStandsInTheSwitch(t *testing.T) {
 	records := recording(t, tracer, func() { tid = sleeps(20, time.Millisecond) })
 	n := 0
 	for _, r := range records {
-		if r.is(ringdata.KindSwitch) && r.tid() == tid && r.flags()&ringdata.FlagStacked != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksUser) != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksKernel) != 0 {
+		if r.is(ringdata.KindSwitch) && r.tid() == tid && r.flags()&ringdata.FlagParts != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksUser) != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksKernel) != 0 {
 			n++
 		}
 	}
@@ -237,7 +237,7 @@ func TestWakingHasTheStackOfTheWaker(t *testing.T) {
 	records := recording(t, tracer, func() { run(t, "true") })
 	n := 0
 	for _, r := range records {
-		if (r.is(ringdata.KindWaking) || r.is(ringdata.KindWakeupNew)) && r.flags()&ringdata.FlagStacked != 0 && r.u64(ringdata.WakingSize+ringdata.StacksKernel) != 0 {
+		if (r.is(ringdata.KindWaking) || r.is(ringdata.KindWakeupNew)) && r.flags()&ringdata.FlagParts != 0 && r.u64(ringdata.WakingSize+ringdata.StacksKernel) != 0 {
 			n++
 		}
 	}

@@ -36,6 +36,7 @@ enum rec_kind {
 	REC_ARGS = 66,
 	REC_RETURN = 67,
 	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
+	REC_WAIT = 69,	  /* also written by that iterator, before the rec_blocked of the thread */
 };
 
 #define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
@@ -107,13 +108,18 @@ struct rec_parts {
 
 enum rec_part {
 	PART_STACKS = 1, /* struct rec_stacks: of the previous thread of a switch, of a waker */
+	PART_WAIT = 2,	 /* struct rec_wait_part: of the previous thread of a switch */
 };
 
-/* Stacks as the only part. */
-struct rec_stacks_part {
-	struct rec_stacks stacks;
-	struct rec_parts parts;
+/* What a thread that leaves its CPU is going to wait for. */
+struct rec_wait_part {
+	__u64 wait;  /* id of a rec_wait; 0: none, or a rec_return has it */
+	__u32 owner; /* tid, in the thread's PID namespace, of the thread that owns the lock; 0: not known */
+	__u32 pad;
 };
+
+/* The parts after a switch or a waking: each may be absent. */
+#define RECORD_PARTS_MAX (sizeof(struct rec_stacks) + sizeof(struct rec_wait_part) + sizeof(struct rec_parts))
 
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
@@ -224,14 +230,59 @@ struct rec_stack {
 	__u64 addrs[];	/* count of them, innermost first */
 };
 
-/* The stack of a thread that was off-CPU and runs again. */
+/* Where a thread was that was off-CPU and runs again. */
 struct rec_return {
 	struct rec_hdr hdr;
 	struct rec_stacks stacks;
+	__u64 wait; /* id of a rec_wait; 0: none */
 };
 
 struct rec_packed_return {
 	struct rec_stacks stacks;
+	__u64 wait;
+};
+
+enum rec_wait_flag {
+	WAIT_COMPAT = 1,   /* number is one of 32-bit code */
+	WAIT_HAS_FD = 2,
+	WAIT_HAS_FILE = 4, /* mode to names are those of the descriptor's file */
+	WAIT_HAS_SOCKET = 8,
+	WAIT_IS_FUTEX = 16,
+};
+
+#define WAIT_NAME 64
+#define WAIT_UNIX_NAME 108
+
+/*
+ * What a thread waits for: written once a generation, as a rec_stack, which its id is like too.
+ */
+struct rec_wait {
+	struct rec_hdr hdr;
+	__u64 id;
+	__u64 args[6];
+	__u64 inode;
+	__u64 magic;  /* super_block.s_magic */
+	__u32 pid;
+	__s32 number; /* of the system call; -1: none */
+	__u32 flags;  /* enum rec_wait_flag */
+	__s32 fd;
+	__u32 device; /* super_block.s_dev: major << 20 | minor */
+	__u32 rdev;   /* inode.i_rdev */
+	__u32 owner;  /* of a blocked thread's lock, as in rec_wait_part */
+	__u16 mode;   /* inode.i_mode */
+	__u16 family;
+	__u16 protocol;
+	__u16 local_port;
+	__u16 remote_port;
+	__u8 tcp_state;
+	__u8 pad;
+	__u8 local[16]; /* an address of IPv4 takes the first four bytes */
+	__u8 remote[16];
+	/* The file's name and those of the folders above it, innermost first; or the names of a Unix socket and its peer. */
+	char names[3][WAIT_NAME];
+	__u8 unix_length[2]; /* of sun_path */
+	__u8 pad2[6];
+	char unix_names[2][WAIT_UNIX_NAME];
 };
 
 /* The stack of a blocked thread: kernel addresses, then user addresses, each innermost first. */

@@ -36,31 +36,45 @@ static __always_inline bool announce_return(struct task_struct *next, __u8 flags
 	return offcpu_place == OFFCPU_AT_RETURN && flags & REC_OBJECT && expect_return(next, cpu);
 }
 
-/* The size of a record with its stacks; NULL: it has none. */
-static __always_inline __u32 size_with_stacks(__u32 size, const struct rec_stacks *stacks)
+/* What is known of a thread beside its switch or waking. */
+struct record_parts {
+	struct rec_stacks stacks;
+	struct rec_wait_part wait;
+	__u16 mask; /* enum rec_part of what there is */
+};
+
+static __always_inline __u32 parts_size(const struct record_parts *parts)
 {
-	return stacks ? size + sizeof(struct rec_stacks_part) : size;
+	return (parts->mask & PART_STACKS ? sizeof(parts->stacks) : 0) + (parts->mask & PART_WAIT ? sizeof(parts->wait) : 0) +
+	       (parts->mask ? sizeof(struct rec_parts) : 0);
 }
 
-/* Writes the part after a record, if there are stacks, and returns the flag for the record's header. */
-static __always_inline __u32 write_stacks(void *to, const struct rec_stacks *stacks)
+/* Writes the parts after a record, if there are any, and returns the flag for the record's header. */
+static __always_inline __u32 write_parts(void *to, const struct record_parts *parts)
 {
-	struct rec_stacks_part *part = to;
+	__u64 *at = to, words = 0x0202 & (parts->mask == (PART_STACKS | PART_WAIT) ? 0xffff : 0xff);
 
-	if (!stacks)
+	if (!parts->mask)
 		return 0;
-	part->stacks = *stacks;
-	part->parts = (struct rec_parts){.mask = PART_STACKS, .words = {sizeof(*stacks) / 8}};
+	if (parts->mask & PART_STACKS) {
+		*(struct rec_stacks *)at = parts->stacks;
+		at += sizeof(parts->stacks) / 8;
+	}
+	if (parts->mask & PART_WAIT) {
+		*(struct rec_wait_part *)at = parts->wait;
+		at += sizeof(parts->wait) / 8;
+	}
+	*at = parts->mask | words << 16;
 	return RECORD_PARTS;
 }
 
 /* Returns false where the record has to be whole. */
 static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
-					__u32 prev_state, __u8 flags, const struct rec_stacks *stacks)
+					__u32 prev_state, __u8 flags, const struct record_parts *parts)
 {
 	int prev_prio = prev->prio, next_prio = next->prio;
 	struct rec_packed_switch *rec;
-	__u32 size = size_with_stacks(sizeof(*rec), stacks);
+	__u32 size = sizeof(*rec) + parts_size(parts);
 	__u64 ts;
 
 	if (prev_state >> 16 || !fits_byte(prev_prio) || !fits_byte(next_prio))
@@ -74,18 +88,18 @@ static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct tas
 	rec->next_prio = next_prio + 1;
 	if (announce_return(next, flags, cpu))
 		flags |= REC_ANNOUNCED;
-	submit_packed(rec, size | write_stacks(rec + 1, stacks), REC_SWITCH, flags, ts);
+	submit_packed(rec, size | write_parts(rec + 1, parts), REC_SWITCH, flags, ts);
 	ring->packing.running = next->pid;
 	return true;
 }
 
 static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
-					 __u32 prev_state, __u8 flags, const struct rec_stacks *stacks)
+					 __u32 prev_state, __u8 flags, const struct record_parts *parts)
 {
-	__u32 size = size_with_stacks(sizeof(struct rec_switch), stacks);
+	__u32 size = sizeof(struct rec_switch) + parts_size(parts);
 	struct rec_switch *rec;
 
-	if (pack_switch(ring, cpu, prev, next, prev_state, flags, stacks))
+	if (pack_switch(ring, cpu, prev, next, prev_state, flags, parts))
 		return;
 	rec = reserve(REC_SWITCH, flags, prev->pid, size);
 	if (!rec)
@@ -98,14 +112,30 @@ static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct ta
 	if (announce_return(next, flags, cpu))
 		rec->hdr.flags |= REC_ANNOUNCED;
 	set_pack_base(ring, &rec->hdr, next->pid);
-	submit(rec, size | write_stacks(rec + 1, stacks));
+	submit(rec, size | write_parts(rec + 1, parts));
+}
+
+/* Where a thread is that leaves its CPU, as far as that is not taken when it is back. */
+static __always_inline void describe_departure(void *ctx, struct task_struct *prev, __u32 prev_state, struct record_parts *parts)
+{
+	if (offcpu_place == OFFCPU_AT_DEPARTURE) {
+		if (take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &parts->stacks))
+			parts->mask |= PART_STACKS;
+		if (waits_enabled)
+			parts->wait.wait = take_wait();
+	}
+	/* Only now does the lock say who owns it: when the thread is back, it may be the thread itself. */
+	if (waits_enabled && prev_state)
+		parts->wait.owner = lock_owner(prev);
+	if (parts->wait.wait || parts->wait.owner)
+		parts->mask |= PART_WAIT;
 }
 
 /* Cannot see: a thread that is put back on its CPU without a switch. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	struct rec_stacks stacks;
+	struct record_parts parts = {};
 	struct ring *ring;
 	__u32 cpu;
 	__u8 flags;
@@ -125,11 +155,9 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
-	if (offcpu_place == OFFCPU_AT_DEPARTURE && flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
-	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks))
-		write_switch(ring, cpu, prev, next, prev_state, flags, &stacks);
-	else
-		write_switch(ring, cpu, prev, next, prev_state, flags, NULL);
+	if (flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD))
+		describe_departure(ctx, prev, prev_state, &parts);
+	write_switch(ring, cpu, prev, next, prev_state, flags, &parts);
 	return 0;
 }
 
@@ -137,10 +165,10 @@ const volatile bool waker_kernel, waker_user; /* stacks */
 
 /* Returns false where the record has to be whole. */
 static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 flags,
-					const struct rec_stacks *stacks)
+					const struct record_parts *parts)
 {
 	struct rec_packed_waking *rec;
-	__u32 size = size_with_stacks(sizeof(*rec), stacks);
+	__u32 size = sizeof(*rec) + parts_size(parts);
 	int prio = wakee->prio;
 	__u64 ts;
 
@@ -153,17 +181,17 @@ static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind
 	rec->target_cpu = wakee->thread_info.cpu;
 	rec->prio = prio + 1;
 	rec->pad = 0;
-	submit_packed(rec, size | write_stacks(rec + 1, stacks), kind, flags, ts);
+	submit_packed(rec, size | write_parts(rec + 1, parts), kind, flags, ts);
 	return true;
 }
 
 static __always_inline void write_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 flags,
-					 const struct rec_stacks *stacks)
+					 const struct record_parts *parts)
 {
-	__u32 size = size_with_stacks(sizeof(struct rec_waking), stacks);
+	__u32 size = sizeof(struct rec_waking) + parts_size(parts);
 	struct rec_waking *rec;
 
-	if (pack_waking(ring, cpu, kind, waker, wakee, flags, stacks))
+	if (pack_waking(ring, cpu, kind, waker, wakee, flags, parts))
 		return;
 	rec = reserve(kind, flags, waker, size);
 	if (!rec)
@@ -172,13 +200,13 @@ static __always_inline void write_waking(struct ring *ring, __u32 cpu, __u32 kin
 	rec->prio = wakee->prio;
 	rec->target_cpu = wakee->thread_info.cpu;
 	set_pack_base(ring, &rec->hdr, waker);
-	submit(rec, size | write_stacks(rec + 1, stacks));
+	submit(rec, size | write_parts(rec + 1, parts));
 }
 
 static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wakee)
 {
+	struct record_parts parts = {};
 	struct task_struct *waker;
-	struct rec_stacks stacks;
 	struct ring *ring;
 	__u32 cpu;
 	__u8 flags;
@@ -195,10 +223,9 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
-	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks))
-		write_waking(ring, cpu, kind, waker->pid, wakee, flags, &stacks);
-	else
-		write_waking(ring, cpu, kind, waker->pid, wakee, flags, NULL);
+	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &parts.stacks))
+		parts.mask = PART_STACKS;
+	write_waking(ring, cpu, kind, waker->pid, wakee, flags, &parts);
 	return 0;
 }
 

@@ -153,7 +153,10 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
+	var calls [waitCalls]uint16
+	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{
+		"waits_enabled": o.OffCPU.Waits != nil, "wait_calls": calls,
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
 		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_enabled": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
@@ -162,6 +165,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks, "unwind_tables": o.Unwind.Tables, "unwind_counted": o.Unwind.Counts,
 	})
 }
+
+// waitCalls is WAIT_CALLS of wait.h.
+const waitCalls = 512
 
 func setVariables(spec *ebpf.CollectionSpec, values map[string]any) error {
 	for name, value := range values {

@@ -22,6 +22,7 @@
 #include "otherthread.h"
 #include "unwind.h"
 #include "userstack.h"
+#include "wait.h"
 #include "memo.h"
 #include "usermemo.h"
 #include "life.h"
@@ -52,7 +53,8 @@ union record {
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;
-	struct rec_stacks_part stacks_part;
+	struct rec_wait_part wait_part;
+	struct rec_wait wait;
 	struct rec_packed_switch packed_switch;
 	struct rec_packed_waking packed_waking;
 	struct rec_packed_return packed_return;
@@ -61,6 +63,8 @@ union record {
 	enum rec_flag flag;
 	enum rec_header header;
 	enum rec_part part;
+	enum rec_wait_flag wait_flag;
+	enum rec_wait_use wait_use;
 };
 
 const union record *records __attribute__((unused));

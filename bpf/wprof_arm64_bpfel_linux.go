@@ -72,6 +72,8 @@ const (
 	wprofVarUnwindCounted     = "unwind_counted"
 	wprofVarUnwindTables      = "unwind_tables"
 	wprofVarUnwindVersion     = "unwind_version"
+	wprofVarWaitCalls         = "wait_calls"
+	wprofVarWaitsEnabled      = "waits_enabled"
 	wprofVarWakeBytes         = "wake_bytes"
 	wprofVarWakerKernel       = "waker_kernel"
 	wprofVarWakerUser         = "waker_user"
@@ -187,6 +189,8 @@ type wprofVariableSpecs struct {
 	UnwindCounted  *ebpf.VariableSpec `ebpf:"unwind_counted"`
 	UnwindTables   *ebpf.VariableSpec `ebpf:"unwind_tables"`
 	UnwindVersion  *ebpf.VariableSpec `ebpf:"unwind_version"`
+	WaitCalls      *ebpf.VariableSpec `ebpf:"wait_calls"`
+	WaitsEnabled   *ebpf.VariableSpec `ebpf:"waits_enabled"`
 	WakeBytes      *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel    *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser      *ebpf.VariableSpec `ebpf:"waker_user"`
@@ -275,6 +279,8 @@ type wprofVariables struct {
 	UnwindCounted  *ebpf.Variable `ebpf:"unwind_counted"`
 	UnwindTables   *ebpf.Variable `ebpf:"unwind_tables"`
 	UnwindVersion  *ebpf.Variable `ebpf:"unwind_version"`
+	WaitCalls      *ebpf.Variable `ebpf:"wait_calls"`
+	WaitsEnabled   *ebpf.Variable `ebpf:"waits_enabled"`
 	WakeBytes      *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel    *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser      *ebpf.Variable `ebpf:"waker_user"`

@@ -82,6 +82,8 @@ const (
 	wprofVarUnwindCounts         = "unwind_counts"
 	wprofVarUnwindTables         = "unwind_tables"
 	wprofVarUnwindVersion        = "unwind_version"
+	wprofVarWaitCalls            = "wait_calls"
+	wprofVarWaitsEnabled         = "waits_enabled"
 	wprofVarWakeBytes            = "wake_bytes"
 	wprofVarWakerKernel          = "waker_kernel"
 	wprofVarWakerUser            = "waker_user"
@@ -207,6 +209,8 @@ type wprofVariableSpecs struct {
 	UnwindCounts         *ebpf.VariableSpec `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.VariableSpec `ebpf:"unwind_tables"`
 	UnwindVersion        *ebpf.VariableSpec `ebpf:"unwind_version"`
+	WaitCalls            *ebpf.VariableSpec `ebpf:"wait_calls"`
+	WaitsEnabled         *ebpf.VariableSpec `ebpf:"waits_enabled"`
 	WakeBytes            *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.VariableSpec `ebpf:"waker_user"`
@@ -310,6 +314,8 @@ type wprofVariables struct {
 	UnwindCounts         *ebpf.Variable `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.Variable `ebpf:"unwind_tables"`
 	UnwindVersion        *ebpf.Variable `ebpf:"unwind_version"`
+	WaitCalls            *ebpf.Variable `ebpf:"wait_calls"`
+	WaitsEnabled         *ebpf.Variable `ebpf:"waits_enabled"`
 	WakeBytes            *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.Variable `ebpf:"waker_user"`

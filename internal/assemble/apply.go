@@ -64,6 +64,9 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyTask(b, at)
 	case ringdata.KindStack:
 		a.code.defs.define(b, at)
+	case ringdata.KindWait:
+		a.code.defs.reach(at)
+		a.out.waits.keep(b)
 	case ringdata.KindSample:
 		return a.applySample(b, at)
 	case ringdata.KindArgs:
@@ -75,6 +78,15 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		return a.applyPlain(a.plain[kind], b, at)
 	}
 	return nil
+}
+
+// define takes a stack or a wait before its turn.
+func (a *applier) define(b []byte) {
+	if b[ringdata.HdrKind] == ringdata.KindWait {
+		a.out.waits.keep(b)
+		return
+	}
+	a.code.defs.keep(b)
 }
 
 // subject returns the thread of a record, which usually runs on the record's CPU.

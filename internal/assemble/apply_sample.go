@@ -29,9 +29,9 @@ func stackIDs(b []byte) (user, kernel uint64) {
 	return le.Uint64(b[ringdata.StacksUser:]), le.Uint64(b[ringdata.StacksKernel:])
 }
 
-// trailing is the struct rec_stacks behind the fixed part of a record; nil: there is none.
+// trailing is the struct rec_stacks and the struct rec_wait_part behind the fixed part of a record; nil: there are none.
 func trailing(b []byte, at int) []byte {
-	if b[ringdata.HdrFlags]&ringdata.FlagStacked == 0 || len(b) < at+ringdata.StacksSize {
+	if b[ringdata.HdrFlags]&ringdata.FlagParts == 0 || len(b) < at+ringdata.StacksSize+ringdata.WaitPartSize {
 		return nil
 	}
 	return b[at:]

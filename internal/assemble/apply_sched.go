@@ -51,9 +51,9 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 			e.Args[format.SwitchSince] = uint64(next.Since)
 			e.Args[format.SwitchNextState] = uint64(next.State)
 		}
-		e.Args[format.SwitchStack] = 0
+		e.Args[format.SwitchStack], e.Args[format.SwitchWait] = 0, 0
 		if next.visible && !next.isIdle {
-			if err := a.setOffStack(e, b, next, at); err != nil {
+			if err := a.setOff(e, b, next, at); err != nil {
 				return err
 			}
 		}
@@ -78,10 +78,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		a.hide(prev, at)
 	default:
 		a.leave(prev, n, at, state, called, prevPrio)
-		if s := trailing(b, ringdata.SwitchSize); s != nil {
-			user, kernel := stackIDs(s)
-			prev.user, prev.kernel = a.code.defs.find(user, at), a.code.defs.find(kernel, at)
-		}
+		a.setDeparted(prev, b, at)
 	}
 	switch {
 	case !next.visible:

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"wprof/format"
@@ -10,7 +11,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// eachBlocked calls take with every rec_blocked of the lists in some chunks.
+// eachBlocked calls take with every rec_blocked and rec_wait of the lists in some chunks.
 func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) error {
 	for i := range lists {
 		b, err := in.Payload(&lists[i])
@@ -33,22 +34,34 @@ func (f *finaliser) setBlockedStacks(end int64) error {
 	}
 	_ = f.apply.threads.all(func(t *thread) error {
 		if !blocked(t) {
-			t.user, t.kernel = nil, nil // as taken when it left
+			t.user, t.kernel, t.wait = nil, nil, nil // as taken when it left
 		}
 		return nil
 	})
 	var shared arena
+	var wait []byte // the last rec_wait, which comes before its thread's rec_blocked
 	return eachBlocked(f.in, f.blocked, func(b []byte) {
 		le := binary.LittleEndian
+		if b[ringdata.HdrKind] == ringdata.KindWait {
+			wait = bytes.Clone(b)
+			return
+		}
+		described := wait
+		wait = nil
 		t := f.apply.threads.get(le.Uint32(b[ringdata.HdrTID:]))
 		if t == nil || t.start != int64(le.Uint64(b[ringdata.BlockedStartNS:])) {
 			return
 		}
 		f.apply.findBlocked(t, b, end)
-		if !blocked(t) || t.user != nil || t.kernel != nil {
+		if !blocked(t) {
 			return
 		}
-		t.kernel, t.user = blockedStacks(&shared, b)
+		if t.wait == nil && described != nil && le.Uint32(described[ringdata.HdrTID:]) == t.tid {
+			t.wait = f.out.waits.blocked(described, t.process.member(le.Uint32(described[ringdata.WaitOwner:])))
+		}
+		if t.user == nil && t.kernel == nil {
+			t.kernel, t.user = blockedStacks(&shared, b)
+		}
 	})
 }
 

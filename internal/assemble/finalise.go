@@ -9,6 +9,7 @@ import (
 	"wprof/internal/merge"
 	"wprof/internal/sideband"
 	"wprof/internal/spool"
+	"wprof/internal/syscalls"
 )
 
 const never = math.MaxInt64
@@ -80,10 +81,11 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	f.apply.offCPUMin = header.OffCPUMin
 	f.taker = sidebandApplier{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
-	f.apply.code.defs.rotated = r.keepBlocked
+	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate() }
 	f.out.stackOf = f.apply.code.stackOf
+	f.out.waits.calls = syscalls.Names(header.Session.GetMachine())
 	f.in = merge.NewReader(s, merge.Handlers{
-		Record: f.take, Stack: func(b []byte) { f.apply.code.defs.keep(b) }, Sideband: f.takeSideband,
+		Record: f.take, Define: f.apply.define, Sideband: f.takeSideband,
 		SidebandLost: f.sidebandLost, Round: f.endRound, Chunk: f.takeChunk,
 	})
 	f.apply.in = f.in

@@ -133,7 +133,7 @@ func newGatherer(s *spool.Spool, c *code, kept []sideband.Record) *gatherer {
 	g := &gatherer{code: c, kept: kept, tables: sideband.NewTables(), seen: make(map[gathered]struct{})}
 	g.in = merge.NewStackReader(s, merge.Handlers{
 		Record: g.takeStack, Sideband: g.takeMapping,
-		Stack: func([]byte) {}, SidebandLost: func(int64, int64) error { return nil }, Round: func(int64, int64) {},
+		Define: func([]byte) {}, SidebandLost: func(int64, int64) error { return nil }, Round: func(int64, int64) {},
 		Chunk: func(c *spool.Chunk) error {
 			if c.Type == spool.ChunkBlocked {
 				g.blocked = append(g.blocked, *c)
@@ -164,6 +164,9 @@ func (g *gatherer) run() error {
 
 // takeBlocked notes the places where a thread is blocked at the end.
 func (g *gatherer) takeBlocked(b []byte) {
+	if b[ringdata.HdrKind] != ringdata.KindBlocked {
+		return
+	}
 	split := ringdata.BlockedAddrs + 8*int(binary.LittleEndian.Uint32(b[ringdata.BlockedKernelCount:]))
 	g.notePlaces(0, b[ringdata.BlockedAddrs:split], true)
 	g.notePlaces(binary.LittleEndian.Uint32(b[ringdata.BlockedPID:]), b[split:], false)

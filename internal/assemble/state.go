@@ -85,6 +85,9 @@ func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
 		if id := s.stackOf(t.user, t.kernel); id != 0 {
 			e.StateThread().SetStack(id)
 		}
+		if id := s.waits.define(s, t.wait); id != 0 {
+			e.StateThread().SetWait(id)
+		}
 	}
 	return s.write(e, at)
 }

@@ -36,6 +36,7 @@ type stream struct {
 	losses    []*format.Loss
 	scratch   format.Task
 	commands  commands
+	waits     waitTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID
@@ -67,6 +68,7 @@ func (s *stream) beginSection() error {
 	s.section++
 	s.id = 0
 	s.commands.begin()
+	s.waits.last = 0
 	s.summary.Sections++
 	return s.w.Begin(s.session)
 }

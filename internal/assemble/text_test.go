@@ -122,7 +122,7 @@ func (p *spoolText) line(words []string, path string) error {
 			p.rings[i].busyAt = -1
 		}
 		p.packed = f.number("packed") != 0
-		s := &format.Session{Id: 0x1234567890, BootId: "boot", Host: "box"}
+		s := &format.Session{Id: 0x1234567890, BootId: "boot", Host: "box", Machine: f["machine"]}
 		for i := range f.number("cpus") {
 			s.Cpus = append(s.Cpus, &format.Cpu{Id: uint32(i)})
 		}
@@ -219,7 +219,7 @@ func (r *textRing) packs(ring int, record []byte) bool {
 	if int(le.Uint16(record[ringdata.HdrCPU:])) != ring {
 		return false
 	}
-	packs := r.base != 0 && time-r.base < within && tid == r.running && record[ringdata.HdrFlags]&ringdata.FlagStacked == 0
+	packs := r.base != 0 && time-r.base < within && tid == r.running && record[ringdata.HdrFlags]&ringdata.FlagParts == 0
 	if kind == ringdata.KindReturn {
 		return packs
 	}
@@ -349,7 +349,7 @@ func (f fields) or(name string, otherwise int64) int64 {
 func (f fields) flags() uint8 {
 	flags := uint8(f.or("sides", sides))
 	for name, bit := range map[string]uint8{"last": ringdata.FlagLast, "cutname": ringdata.FlagCut, "preempted": ringdata.FlagPreempted, "running": ringdata.FlagOnCPU, "queued": ringdata.FlagQueued,
-		"announced": ringdata.FlagAnnounced, "tracer": ringdata.FlagTracer, "stacked": ringdata.FlagStacked, "interrupt": ringdata.FlagInterrupt, "yielded": ringdata.FlagYielded} {
+		"announced": ringdata.FlagAnnounced, "tracer": ringdata.FlagTracer, "stacked": ringdata.FlagParts, "interrupt": ringdata.FlagInterrupt, "yielded": ringdata.FlagYielded} {
 		if f.number(name) != 0 {
 			flags |= bit
 		}
@@ -417,7 +417,8 @@ func (f fields) putStacks(b []byte, at int) []byte {
 		return b
 	}
 	le := binary.LittleEndian
-	return le.AppendUint64(le.AppendUint64(b[:at], hex(f["user"])), hex(f["kernel"]))
+	b = le.AppendUint64(le.AppendUint64(b[:at], hex(f["user"])), hex(f["kernel"]))
+	return le.AppendUint64(le.AppendUint64(b, hex(f["wait"])), uint64(f.number("owner")))
 }
 
 func recordOf(kind string, at int64, f fields) ([]byte, error) {
@@ -439,6 +440,7 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		head(ringdata.KindReturn, "tid", ringdata.ReturnSize)
 		le.PutUint64(b[ringdata.ReturnStacks+ringdata.StacksUser:], hex(f["user"]))
 		le.PutUint64(b[ringdata.ReturnStacks+ringdata.StacksKernel:], hex(f["kernel"]))
+		le.PutUint64(b[ringdata.ReturnWait:], hex(f["wait"]))
 	case "waking", "wakeup_new":
 		k := uint8(ringdata.KindWaking)
 		if kind == "wakeup_new" {
@@ -488,6 +490,21 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		for i, address := range addresses {
 			le.PutUint64(b[ringdata.StackAddrs+8*i:], address)
 		}
+	case "wait":
+		head(ringdata.KindWait, "tid", ringdata.WaitSize)
+		le.PutUint64(b[ringdata.WaitID:], hex(f["id"]))
+		le.PutUint32(b[ringdata.WaitPID:], uint32(f.number("pid")))
+		le.PutUint32(b[ringdata.WaitNumber:], uint32(f.number("call")))
+		for i, arg := range f.addresses("args") {
+			le.PutUint64(b[ringdata.WaitArgs+8*i:], arg)
+		}
+		le.PutUint32(b[ringdata.WaitFlags:], uint32(f.number("flags")))
+		le.PutUint32(b[ringdata.WaitFd:], uint32(f.number("fd")))
+		le.PutUint16(b[ringdata.WaitMode:], uint16(hex(f["mode"])))
+		copy(b[ringdata.WaitNames:], f["name"])
+		le.PutUint16(b[ringdata.WaitFamily:], uint16(f.number("family")))
+		le.PutUint16(b[ringdata.WaitRemotePort:], uint16(f.number("port")))
+		le.PutUint32(b[ringdata.WaitRemote:], uint32(hex(f["remote"])))
 	case "sample":
 		head(ringdata.KindSample, "tid", ringdata.SampleSize)
 		le.PutUint64(b[ringdata.SampleUser:], hex(f["user"]))

@@ -30,6 +30,10 @@ type thread struct {
 
 	// Where it is while it is off its CPU, if a stack was taken when it left, or at the very end.
 	user, kernel *stackDef
+
+	// What it waits for, as far as that was taken when it left, or at the very end.
+	wait  *waitDef
+	owner uint32 // tid of the thread that owned the lock when this one left; 0: not known
 }
 
 // process has the threads that share a name and count their CPU time together.

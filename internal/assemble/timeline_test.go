@@ -107,6 +107,10 @@ func holdStates(t *testing.T, name string, stream []byte) int {
 				of.Flags &^= format.StateHasStack
 				of.Args[format.StateThreadStack] = 0
 			}
+			if of.Flags&format.StateHasWait != 0 {
+				of.Flags &^= format.StateHasWait
+				of.Args[format.StateThreadWait] = 0
+			}
 			got = append(got, stateText(&of))
 		}
 		tl.Apply(e)

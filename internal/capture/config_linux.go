@@ -12,31 +12,34 @@ import (
 	"wprof/internal/filter"
 	"wprof/internal/proc"
 	"wprof/internal/symbol"
+	"wprof/internal/syscalls"
+	"wprof/internal/waits"
 )
 
 // Config is the options of a recording.
 type Config struct {
-	Duration    time.Duration // 0: until stopped
-	Command     []string      // nil: none
-	All         bool          // with a command: record the whole system
-	Output      string        // "" or "-": standard output
-	Level       int           // of compression; -1: by the kind of output
-	Live        bool
-	Stats       bool
-	FailOnLoss  bool
-	Verbose     bool
-	Counted     bool // the terminal shows how many events have been recorded
-	Stacks      Stacks
-	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
-	UnwindCache string        // folder for unwind tables; "": none
-	Lines       bool          // look up source lines and inlined functions at the end
-	Symbolize   bool          // name everything, even functions that could be named later
-	DebugDirs   []string      // that are searched before /usr/lib/debug
-	Names       symbol.Form   // of C++ and Rust
-	Kernel      bpf.Options
-	CPUs        int
-	Metadata    []*format.KeyValue
-	CommandLine []string
+	Duration     time.Duration // 0: until stopped
+	Command      []string      // nil: none
+	All          bool          // with a command: record the whole system
+	Output       string        // "" or "-": standard output
+	Level        int           // of compression; -1: by the kind of output
+	Live         bool
+	Stats        bool
+	FailOnLoss   bool
+	Verbose      bool
+	Counted      bool // the terminal shows how many events have been recorded
+	Stacks       Stacks
+	OffCPUMin    time.Duration // minimum time off the CPU for which a stack is taken, or what the thread waits for
+	offCPUMinSet bool
+	UnwindCache  string      // folder for unwind tables; "": none
+	Lines        bool        // look up source lines and inlined functions at the end
+	Symbolize    bool        // name everything, even functions that could be named later
+	DebugDirs    []string    // that are searched before /usr/lib/debug
+	Names        symbol.Form // of C++ and Rust
+	Kernel       bpf.Options
+	CPUs         int
+	Metadata     []*format.KeyValue
+	CommandLine  []string
 }
 
 const defaultDuration = time.Second
@@ -77,10 +80,7 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if cfg.Stacks, err = stacks(inv); err != nil {
 		return nil, err
 	}
-	cfg.OffCPUMin = inv.Duration("offcpu-min")
-	if inv.IsSet("offcpu-min") && !cfg.Stacks.OffCPU {
-		return nil, cli.Usagef("--offcpu-min needs off-CPU stacks: add -S+offcpu")
-	}
+	cfg.OffCPUMin, cfg.offCPUMinSet = inv.Duration("offcpu-min"), inv.IsSet("offcpu-min")
 	cfg.Names = symbol.ParseForm(inv.String("demangle"))
 	cfg.Symbolize = inv.String("symbolize") != "no"
 	cfg.Lines = inv.Bool("lines")
@@ -189,11 +189,18 @@ func (cfg *Config) setStacks() error {
 		}
 		s.Waker = false
 	}
+	if cfg.offCPUMinSet && !s.OffCPU && k.Off&(format.GroupSched|format.GroupWaits) != 0 {
+		return cli.Usagef("--offcpu-min needs off-CPU stacks or waits: add -S+offcpu, or -f waits")
+	}
 	parts := bpf.Stacks{Kernel: s.Kernel, User: s.User}
 	k.Sample = bpf.Sample{Period: s.Timer, Kernel: s.Kernel, User: s.User}
 	if s.OffCPU {
-		k.OffCPU = bpf.OffCPU{Stacks: parts, Min: cfg.OffCPUMin}
+		k.OffCPU.Stacks = parts
 	}
+	if k.Off&(format.GroupSched|format.GroupWaits) == 0 {
+		k.OffCPU.Waits = waits.Uses(syscalls.Names(machine()))
+	}
+	k.OffCPU.Min = cfg.OffCPUMin
 	if s.Waker {
 		k.Waker = parts
 	}
@@ -240,6 +247,9 @@ func (cfg *Config) groups() format.Group {
 	off := cfg.Kernel.Off
 	if cfg.Stacks.Timer == 0 {
 		off |= format.GroupSamples
+	}
+	if off&format.GroupSched != 0 {
+		off |= format.GroupWaits
 	}
 	return ^off
 }
@@ -313,4 +323,12 @@ func (cfg *Config) level(regular bool) int {
 func (cfg *Config) pace() pace {
 	plan := ringPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
 	return newPace(plan.RingBytes, plan.cpusPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
+}
+
+// machine is what uname -m says of machines for which this program is built.
+func machine() string {
+	if runtime.GOARCH == "arm64" {
+		return "aarch64"
+	}
+	return "x86_64"
 }

@@ -428,9 +428,9 @@ func (r *recorder) end() error {
 	return r.writer.End(tail)
 }
 
-// listBlocked writes the stacks of the threads that are still blocked.
+// listBlocked writes the stacks of the threads that are still blocked, and what they wait for.
 func (r *recorder) listBlocked() error {
-	if !r.cfg.Stacks.OffCPU {
+	if !r.cfg.Stacks.OffCPU && r.cfg.Kernel.OffCPU.Waits == nil {
 		return nil
 	}
 	var list bytes.Buffer

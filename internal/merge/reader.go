@@ -16,8 +16,8 @@ const bufferBytes = 32 << 20
 type Handlers struct {
 	// Record takes a record of a ring, without the ring's header, or a struct rec_task of a list.
 	Record func(b []byte, at int64) error
-	// Stack takes a rec_stack as soon as it is read; Record takes it again when its turn comes.
-	Stack func(b []byte)
+	// Define takes a rec_stack or rec_wait as soon as it is read; Record takes it again when its turn comes.
+	Define func(b []byte)
 	// Sideband takes the side-band record that b begins with.
 	Sideband func(b []byte, at int64) error
 	// SidebandLost is called before the first side-band record after missing ones; the last one before them was at from.
@@ -59,7 +59,7 @@ func newReader(s *spool.Spool, h Handlers, damage *spool.Damage, sizes [256]uint
 	// A piece grows when its packed records are unpacked.
 	room := max(bufferBytes/max(rings, 1)-piece*ringdata.MaxWhole/ringdata.MinPacked, piece)
 	add := func(index int) *source {
-		src := &source{scan: &r.scan, index: index, room: min(room, 1<<20), sizes: sizes, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: h.Record, early: h.Stack}
+		src := &source{scan: &r.scan, index: index, room: min(room, 1<<20), sizes: sizes, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: h.Record, early: h.Define}
 		// The rings of a recording begin at 0; those of a later generation anywhere.
 		src.seen = s.HasBeginning()
 		r.merge.sources = append(r.merge.sources, src)

@@ -11,8 +11,9 @@ import (
 
 // Records grow at the end. Spools of older recorders have the shorter ones: a struct that has grown keeps its first size here.
 const (
-	FirstFreeSize = 24 // without an identity
-	firstLostSize = 88 // with 16 kinds
+	FirstFreeSize   = 24 // without an identity
+	firstLostSize   = 88 // with 16 kinds
+	FirstReturnSize = 32 // without a wait
 )
 
 // KindHole is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
@@ -42,7 +43,8 @@ func recordSizes() [256]uint16 {
 		ringdata.KindTask:      ringdata.TaskSize,
 		ringdata.KindStack:     ringdata.StackSize,
 		ringdata.KindArgs:      ringdata.ArgsSize,
-		ringdata.KindReturn:    ringdata.ReturnSize,
+		ringdata.KindReturn:    FirstReturnSize,
+		ringdata.KindWait:      ringdata.WaitSize,
 	}
 	kinds := format.Kinds()
 	for _, r := range ringdata.Records() {

@@ -37,7 +37,7 @@ func (s *source) followReturns(b []byte, time int64, at uint64) {
 		}
 	case ringdata.KindReturn:
 		s.returned(b, time, at)
-	case ringdata.KindStack:
+	case ringdata.KindStack, ringdata.KindWait:
 		s.early(b)
 	}
 }
@@ -107,16 +107,17 @@ func (s *source) announces(at uint64) bool {
 	return slices.ContainsFunc(s.announced, func(a announced) bool { return a.at == at })
 }
 
-// ReturnOf is the struct rec_return that a switch has announced; nil: there is none. The switch is a part of its
-// source's buffer.
+// ReturnOf is the struct rec_return that a switch has announced, FirstReturnSize bytes of it at least; nil: there is none. The switch is a
+// part of its source's buffer.
 func ReturnOf(change []byte) []byte {
 	le := binary.LittleEndian
 	distance := uint64(le.Uint32(change[ringdata.SwitchDistance:]))
 	buf := change[:cap(change)]
-	if distance < ringdata.SwitchSize || distance+ringdata.ReturnSize > uint64(len(buf)) || buf[distance+ringdata.HdrKind] != ringdata.KindReturn {
+	if distance < ringdata.SwitchSize || distance+FirstReturnSize > uint64(len(buf)) || buf[distance+ringdata.HdrKind] != ringdata.KindReturn {
 		return nil
 	}
-	return buf[distance:][:ringdata.ReturnSize]
+	length := binary.LittleEndian.Uint32(buf[distance-ringdata.HeaderBytes:])
+	return buf[distance:][:min(uint64(length), uint64(len(buf))-distance)]
 }
 
 // readAhead reads the other rings up to a time: a stack may be defined there, by a record whose turn has not come.

@@ -51,11 +51,11 @@ type source struct {
 
 	announced []announced
 	resolved  []resolved
-	early     func(stack []byte) // of a ring: takes a rec_stack before its turn
-	starts    []listStart        // of tasks: the lists that were read and not taken yet
-	intact    bool               // of tasks: of the list that was read last, nothing is missing so far
-	complete  bool               // of tasks: the list that was read last has all its parts
-	listed    bool               // of tasks: one list was complete
+	early     func(definition []byte) // of a ring: takes a rec_stack or rec_wait before its turn
+	starts    []listStart             // of tasks: the lists that were read and not taken yet
+	intact    bool                    // of tasks: of the list that was read last, nothing is missing so far
+	complete  bool                    // of tasks: the list that was read last has all its parts
+	listed    bool                    // of tasks: one list was complete
 }
 
 // extent is a piece of the spool file, or a hole where one is missing.

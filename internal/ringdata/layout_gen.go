@@ -45,11 +45,30 @@ const (
 	KindArgs      = 66
 	KindReturn    = 67
 	KindBlocked   = 68
+	KindWait      = 69
 )
 
 // enum rec_part
 const (
 	PartStacks = 1
+	PartWait   = 2
+)
+
+// enum rec_wait_flag
+const (
+	WaitFlagCompat    = 1
+	WaitFlagHasFd     = 2
+	WaitFlagHasFile   = 4
+	WaitFlagHasSocket = 8
+	WaitFlagIsFutex   = 16
+)
+
+// enum rec_wait_use
+const (
+	WaitUseArgs   = 63
+	WaitUseFd     = 64
+	WaitUseFutex  = 128
+	WaitUsePollfd = 256
 )
 
 // struct rec_args
@@ -155,7 +174,8 @@ const (
 // struct rec_packed_return
 const (
 	PackedReturnStacks = 0
-	PackedReturnSize   = 16
+	PackedReturnWait   = 16
+	PackedReturnSize   = 24
 )
 
 // struct rec_packed_switch
@@ -197,7 +217,8 @@ const (
 const (
 	ReturnHdr    = 0
 	ReturnStacks = 16
-	ReturnSize   = 32
+	ReturnWait   = 32
+	ReturnSize   = 40
 )
 
 // struct rec_sample
@@ -229,13 +250,6 @@ const (
 	StacksSize   = 16
 )
 
-// struct rec_stacks_part
-const (
-	StacksPartStacks = 0
-	StacksPartParts  = 16
-	StacksPartSize   = 24
-)
-
 // struct rec_switch
 const (
 	SwitchHdr       = 0
@@ -256,6 +270,51 @@ const (
 	TaskPad     = 86
 	TaskSinceNS = 88
 	TaskSize    = 96
+)
+
+// struct rec_wait
+const (
+	WaitHdr            = 0
+	WaitID             = 16
+	WaitArgs           = 24
+	WaitArgsSize       = 48
+	WaitInode          = 72
+	WaitMagic          = 80
+	WaitPID            = 88
+	WaitNumber         = 92
+	WaitFlags          = 96
+	WaitFd             = 100
+	WaitDevice         = 104
+	WaitRdev           = 108
+	WaitOwner          = 112
+	WaitMode           = 116
+	WaitFamily         = 118
+	WaitProtocol       = 120
+	WaitLocalPort      = 122
+	WaitRemotePort     = 124
+	WaitTcpState       = 126
+	WaitPad            = 127
+	WaitLocal          = 128
+	WaitLocalSize      = 16
+	WaitRemote         = 144
+	WaitRemoteSize     = 16
+	WaitNames          = 160
+	WaitNamesSize      = 192
+	WaitUnixLength     = 352
+	WaitUnixLengthSize = 2
+	WaitPad2           = 354
+	WaitPad2Size       = 6
+	WaitUnixNames      = 360
+	WaitUnixNamesSize  = 216
+	WaitSize           = 576
+)
+
+// struct rec_wait_part
+const (
+	WaitPartWait  = 0
+	WaitPartOwner = 8
+	WaitPartPad   = 12
+	WaitPartSize  = 16
 )
 
 // struct rec_waking

@@ -72,14 +72,20 @@ func lostEvents(body []byte) (sum uint64) {
 	return sum
 }
 
-// FlagStacked is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks.
-const FlagStacked = 64
+// FlagParts is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks and a struct rec_wait_part;
+// of one that it does not have all ids are 0.
+const (
+	FlagParts = 64
+	partsSize = StacksSize + WaitPartSize
+)
 
 // MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that it takes up unpacked; both with the
 // header.
 const (
 	MinPacked = HeaderBytes + PackedSwitchSize
-	MaxWhole  = HeaderBytes + SwitchSize
+	MaxWhole  = HeaderBytes + ReturnSize
+
+	firstPackedReturnSize = 16 // without a wait
 )
 
 // Record is what a kernel program writes for an event of a kind.
@@ -114,7 +120,7 @@ func (d *Decoder) Lost() { d.known, d.lost = false, true }
 func (d *Decoder) Known() bool { return d.known }
 
 // Append appends the first record of raw to b, unpacked: 4 bytes with its length, 4 that are 0, the struct of
-// bpf/records.h, its stacks if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a packed one that it skips.
+// bpf/records.h, its parts if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a packed one that it skips.
 // n is how many bytes of raw the record takes up; 0: raw ends within the record; negative: raw does not begin with a record.
 func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if len(raw) < HeaderBytes {
@@ -132,10 +138,11 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 		return b, n
 	}
 	body, from := raw[HeaderBytes:HeaderBytes+header&lengthMask], len(b)
-	var stacks []byte
+	var parts [partsSize]byte
+	hasParts := false
 	if header&HeaderParts != 0 {
 		var ok bool
-		if body, stacks, ok = split(body); !ok {
+		if body, hasParts, ok = split(body, &parts); !ok {
 			return b, -1
 		}
 	}
@@ -148,18 +155,18 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 			d.note(body)
 		}
 	}
-	if record := b[from:]; stacks != nil && len(record) >= HeaderBytes+HdrSize {
-		record[HeaderBytes+HdrFlags] |= FlagStacked
-		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+StacksSize))
-		b = append(b, stacks...)
+	if record := b[from:]; hasParts && len(record) >= HeaderBytes+HdrSize {
+		record[HeaderBytes+HdrFlags] |= FlagParts
+		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+partsSize))
+		b = append(b, parts[:]...)
 	}
 	return append(b, make([]byte, -len(b[from:])&7)...), n
 }
 
-// split separates a record from its parts.
-func split(body []byte) (record, stacks []byte, ok bool) {
+// split returns a record without its parts, and whether it has any that this version knows, which it copies.
+func split(body []byte, to *[partsSize]byte) (record []byte, hasParts, ok bool) {
 	if len(body) < PartsSize {
-		return nil, nil, false
+		return nil, false, false
 	}
 	parts := body[len(body)-PartsSize:]
 	mask := binary.LittleEndian.Uint16(parts[PartsMask:])
@@ -170,15 +177,22 @@ func split(body []byte) (record, stacks []byte, ok bool) {
 	}
 	at := len(body) - PartsSize - total
 	if count > PartsWordsSize || at < 0 || at%8 != 0 {
-		return nil, nil, false
+		return nil, false, false
 	}
-	if mask&PartStacks != 0 {
-		if parts[PartsWords] != StacksSize/8 {
-			return nil, nil, false
+	record = body[:at]
+	for _, known := range [...]struct{ mask, to, size int }{{PartStacks, 0, StacksSize}, {PartWait, StacksSize, WaitPartSize}} {
+		if int(mask)&known.mask == 0 {
+			continue
 		}
-		stacks = body[at : at+StacksSize]
+		if int(parts[PartsWords]) != known.size/8 {
+			return nil, false, false
+		}
+		hasParts = true
+		copy(to[known.to:], body[at:at+known.size])
+		at += known.size
+		parts = parts[1:]
 	}
-	return body[:at], stacks, true
+	return record, hasParts, true
 }
 
 // note keeps the thread and the time that the packed records after a whole one leave out.
@@ -221,7 +235,7 @@ func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
 
 // fill writes the fields of a kind, and returns the length of the record; 0: the kind or its length is unknown.
 func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
-	_ = record[SwitchSize-1]
+	_ = record[ReturnSize-1]
 	le := binary.LittleEndian
 	switch {
 	case kind == KindSwitch && len(body) == PackedSwitchSize:
@@ -237,7 +251,8 @@ func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
 		le.PutUint16(record[WakingTargetCPU:], le.Uint16(body[PackedWakingTargetCPU:]))
 		le.PutUint16(record[WakingPrio:], priority(body[PackedWakingPrio]))
 		return WakingSize
-	case kind == KindReturn && len(body) == PackedReturnSize:
+	case kind == KindReturn && (len(body) == PackedReturnSize || len(body) == firstPackedReturnSize):
+		clear(record[ReturnStacks:ReturnSize])
 		copy(record[ReturnStacks:], body[PackedReturnStacks:])
 		return ReturnSize
 	}

@@ -169,30 +169,36 @@ func withParts(framedRecord []byte, mask uint16, parts ...[]byte) []byte {
 	return b
 }
 
-// Stacks come out behind the record, and parts that are not known are passed over.
+// Stacks and waits come out behind the record, and parts that are not known are passed over.
 func TestPartsFollowARecord(t *testing.T) {
 	whole := record{kind: KindWaking, size: WakingSize, cpu: 5, tid: 7, time: 1000, other: 8}
 	next := record{kind: KindWaking, flags: 3, size: WakingSize, cpu: 5, tid: 7, time: 1100, other: 9, extra: 2, prio1: 120}
-	stacks, unknown := []byte("userstckkernelst"), make([]byte, 24)
+	stacks, wait, unknown := []byte("userstckkernelst"), []byte("waitidenowner000"), make([]byte, 24)
 	stacked := next
-	stacked.flags |= FlagStacked
-	want := append(framed(WakingSize+StacksSize, stacked.whole()), stacks...)
+	stacked.flags |= FlagParts
+	want := func(stacks, wait []byte) []byte {
+		return slices.Concat(framed(WakingSize+StacksSize+WaitPartSize, stacked.whole()), stacks, wait)
+	}
+	none := make([]byte, 16)
 	for name, form := range map[string][]byte{"packed": next.packedForm(), "whole": framed(WakingSize, next.whole())} {
-		for _, raw := range [][]byte{withParts(form, 1, stacks), withParts(form, 1|4, stacks, unknown)} {
+		for _, c := range []struct{ raw, want []byte }{
+			{withParts(form, 1, stacks), want(stacks, none)}, {withParts(form, 1|4, stacks, unknown), want(stacks, none)},
+			{withParts(form, 2, wait), want(none, wait)}, {withParts(form, 1|2|4, stacks, wait, unknown), want(stacks, wait)},
+		} {
 			d := &Decoder{CPU: 5}
-			got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), raw))
-			if len(got) != 2 || !slices.Equal(got[1], want) {
-				t.Errorf("%s: %x became %x, want %x", name, raw, got[1:], want)
+			got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), c.raw))
+			if len(got) != 2 || !slices.Equal(got[1], c.want) {
+				t.Errorf("%s: %x became %x, want %x", name, c.raw, got[1:], c.want)
 			}
 		}
 		d := &Decoder{CPU: 5}
-		got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), withParts(form, 2, unknown)))
+		got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), withParts(form, 4, unknown)))
 		if len(got) != 2 || !slices.Equal(got[1], framed(WakingSize, next.whole())) {
 			t.Errorf("%s with a part that is not known became %x", name, got[1:])
 		}
 		tooLong := withParts(form, 1, stacks)
 		tooLong[len(tooLong)-PartsSize+PartsWords] = 200
-		for _, raw := range [][]byte{withParts(form, 1, stacks[:8]), tooLong, withParts(form, 0x7f, stacks), framed(4|HeaderParts, make([]byte, 4))} {
+		for _, raw := range [][]byte{withParts(form, 1, stacks[:8]), withParts(form, 2, unknown), tooLong, withParts(form, 0x7f, stacks), framed(4|HeaderParts, make([]byte, 4))} {
 			if b, n := (&Decoder{CPU: 5}).Append(nil, raw); n >= 0 || len(b) > 0 {
 				t.Errorf("%s: %x became %x", name, raw, b)
 			}

@@ -6,8 +6,11 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// BlockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
+// BlockedLength is the length of the rec_blocked, or rec_wait, that a list begins with; 0: it begins with none.
 func BlockedLength(list []byte) int {
+	if len(list) >= ringdata.WaitSize && list[ringdata.HdrKind] == ringdata.KindWait {
+		return ringdata.WaitSize
+	}
 	if len(list) < ringdata.BlockedSize {
 		return 0
 	}

@@ -1,0 +1,16 @@
+// Package syscalls names the system calls of a machine.
+package syscalls
+
+//go:generate go run ./internal/gen
+
+// Names returns the names of the system calls of 64-bit programs, by number, on a machine as uname -m names it; "" for numbers that are not
+// used, and nil for machines that are not known.
+func Names(machine string) []string {
+	switch machine {
+	case "x86_64":
+		return x86()
+	case "aarch64":
+		return arm()
+	}
+	return nil
+}
