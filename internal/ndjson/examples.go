@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/records"
+	"wprof/internal/waits"
 )
 
 // Examples for the page, written by the encoder.
@@ -76,6 +77,9 @@ func exampleEvent(k *records.KindInfo) []byte {
 	}
 	r.Text = exampleText(k)
 	r.Labels = &records.Labels{"http", "request", "id"}
+	if k.Kind == records.Switch {
+		r.Labels = &records.Labels{"recvfrom", "socket", "10.0.0.3:5432"}
+	}
 	return exampleLayout().append(nil, &r)
 }
 
@@ -99,6 +103,12 @@ func exampleValue(f *records.Field) int64 {
 		return 1
 	case "what", "waking_reason", "waking_context", "open":
 		return 0
+	case "wait_class":
+		return int64(waits.Receive)
+	case "futex":
+		return 0x7f3a5c0010c0
+	case "lock_owner":
+		return 1236
 	case "count":
 		return 250
 	case "compound_chain_len", "sender_cpu", "target_cpu", "waking_cpu":

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.4"
+const Version = "3.5"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -48,7 +48,7 @@ const (
 	TypeTask                          // in Tasks
 	TypeRenamed                       // a task with its old name, in Tasks and Text
 	TypeNumbers                       // one for each of the header's pmus, in Numbers
-	TypeLabel                         // a text that the type of a typed event defines, in Labels
+	TypeLabel                         // a text that a definition has, in Labels
 	TypeArgs                          // the fields of an event type that a section defines, in Args
 )
 
@@ -94,6 +94,13 @@ const (
 	SwitchOffCPU
 	SwitchNextState
 	SwitchOffCPUStack
+	SwitchWaitClass
+	SwitchWaitCall
+	SwitchWaitFD
+	SwitchWaitFile
+	SwitchWaitPeer
+	SwitchFutex
+	SwitchLockOwner
 	SwitchDelay
 	SwitchChain
 	SwitchPMUs
@@ -210,6 +217,13 @@ func table() []KindInfo {
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "off-CPU time of next; from the start of the window if it left its CPU before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next left its CPU before"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "the stack with which next left its CPU"},
+				{Name: "wait_class", Type: TypeWord, Words: classNames(), Opt: true, Doc: "what next waited for; absent if neither its system call nor its stack was recorded"},
+				{Name: "wait_call", Type: TypeLabel, Opt: true, Doc: "the system call in which next waited; absent if it was in none, or it was not recorded"},
+				{Name: "wait_fd", Type: TypeInt, Short: true, Opt: true, Doc: "the descriptor for which it waited"},
+				{Name: "wait_file", Type: TypeLabel, Opt: true, Doc: "what the descriptor is: the last names of a file's path, or socket, pipe, eventfd, epoll, …"},
+				{Name: "wait_peer", Type: TypeLabel, Opt: true, Doc: "of a socket: the other end, as 10.0.0.3:5432 or the path of a Unix socket; of one that listens, its own address"},
+				{Name: "futex", Type: TypeInt, Opt: true, Doc: "address of the futex for which it waited, in the memory of its process"},
+				{Name: "lock_owner", Type: TypeInt, Short: true, Opt: true, Doc: "tid of the thread that owned the lock when next began to wait, as the lock itself said"},
 				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, plus the compound delay that its waker had when it woke next; after a preemption, plus the one that next had before. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},

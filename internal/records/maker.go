@@ -5,7 +5,9 @@ import (
 	"cmp"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/timeline"
+	"wprof/internal/waits"
 )
 
 // Maker converts events to records. It is a [timeline.Visitor].
@@ -19,6 +21,8 @@ type Maker struct {
 	spans    *timeline.Spans // nil: no switch records are made
 	tl       *timeline.Timeline
 	stacks   *Stacks
+	classes  *waits.Classifier
+	waits    *bounded.Map[format.WaitID, *Labels] // of the current section
 	texts    Texts
 	tasks    tasks
 
@@ -44,7 +48,8 @@ type Options struct {
 
 // NewMaker returns a Maker that calls emit with every selected record. It must be called before the first event is read.
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
-	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
+	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), classes: waits.NewClassifier(r),
+		waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
 	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
 	kinds := Kinds()
 	m.selected = make([]bool, len(kinds)+1)
@@ -100,6 +105,8 @@ func (m *Maker) NotUTF8() string { return cmp.Or(m.texts.first, m.stacks.texts.f
 // NewSection implements [timeline.Visitor].
 func (m *Maker) NewSection(s *format.Session) error {
 	m.tasks.newSection()
+	m.classes.NewSection()
+	m.waits.Clear()
 	if m.spans != nil {
 		m.spans.NewSection(s)
 	}

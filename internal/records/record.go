@@ -3,7 +3,7 @@ package records
 import "wprof/format"
 
 const (
-	maxValues = 12
+	maxValues = 16
 	maxTasks  = 3
 	maxLabels = 3
 )
@@ -21,10 +21,10 @@ type Record struct {
 	Numbers []float64
 	Args    []Arg
 	Type    *format.EventType // of a typed event; nil: its definition was lost
-	Labels  *Labels           // of a typed event
+	Labels  *Labels           // of a typed event, and of a switch with a wait
 }
 
-// Labels are texts that the type of a typed event defines. They do not change.
+// Labels are texts that a definition has: the type of a typed event, or a wait. They do not change.
 type Labels [maxLabels]string // valid UTF-8
 
 // AllCPUs is the CPU of a record that is about every CPU.

@@ -11,7 +11,8 @@ func TestTableFitsRecord(t *testing.T) {
 		Switch: {"prev": SwitchPrev, "next": SwitchNext, "prev_state": SwitchPrevState, "prev_prio": SwitchPrevPrio,
 			"next_prio": SwitchNextPrio, "waking_ts": SwitchWakingTime, "waking_reason": SwitchWakingReason, "waker": SwitchWaker,
 			"waking_cpu": SwitchWakingCPU, "waking_context": SwitchWakingContext, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
-			"offcpu_stack_id": SwitchOffCPUStack, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "pmus": SwitchPMUs},
+			"offcpu_stack_id": SwitchOffCPUStack, "wait_class": SwitchWaitClass, "wait_call": SwitchWaitCall, "wait_fd": SwitchWaitFD,
+			"wait_file": SwitchWaitFile, "wait_peer": SwitchWaitPeer, "futex": SwitchFutex, "lock_owner": SwitchLockOwner, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "pmus": SwitchPMUs},
 		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack, "waking_context": WakingContext},
 		WakeupNew:  {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
 		Timer:      {"task": TimerTask, "stack_id": TimerStack},
@@ -26,7 +27,8 @@ func TestTableFitsRecord(t *testing.T) {
 	slots := map[string]int{
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
 		"waking_reason": slotReason, "waking_cpu": slotWakingCPU, "waking_context": slotWakingContext, "offcpu_dur": slotOffCPU, "next_state": slotNextState,
-		"offcpu_stack_id": slotStack, "compound_delay": slotDelay, "compound_chain_len": slotChain,
+		"offcpu_stack_id": slotStack, "wait_class": slotClass, "wait_fd": slotFD, "futex": slotFutex, "lock_owner": slotOwner,
+		"wait_call": labelCall, "wait_file": labelFile, "wait_peer": labelPeer, "compound_delay": slotDelay, "compound_chain_len": slotChain,
 	}
 	kinds := Kinds()
 	if len(kinds) < int(Typed) {

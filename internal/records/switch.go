@@ -17,6 +17,10 @@ const (
 	slotOffCPU
 	slotNextState
 	slotStack
+	slotClass
+	slotFD
+	slotFutex
+	slotOwner
 	slotDelay
 	slotChain
 )
@@ -81,6 +85,7 @@ func (m *Maker) fillOffCPU(r *Record, e *format.Event) {
 	if id, has := v.Stack(); has {
 		m.stack(r, SwitchOffCPUStack, slotStack, id)
 	}
+	m.fillWait(r, v)
 	t := m.tl.Thread(v.Next())
 	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
 		return

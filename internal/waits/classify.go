@@ -1,0 +1,187 @@
+package waits
+
+import (
+	"wprof/format"
+)
+
+// Facts are what is known of a time off-CPU.
+type Facts struct {
+	Wait   *format.Wait // nil: none was recorded
+	State  format.State // in which the thread left its CPU
+	Kernel []string     // functions of the kernel's part of the stack, innermost first
+	User   []string     // functions of the user's part, innermost first; those that are inlined too
+	// KernelThread is whether the thread is one of the kernel's.
+	KernelThread bool
+}
+
+// rules are the tables, so that they are made once.
+type rules struct {
+	kernel, user []function
+	calls        map[string]Call
+	classes      []ClassInfo
+}
+
+func newRules() *rules {
+	r := &rules{kernel: kernelFunctions(), user: userFunctions(), calls: make(map[string]Call), classes: Classes()}
+	for _, c := range calls() {
+		r.calls[c.Name] = c
+	}
+	return r
+}
+
+// classify returns what a thread waited for that was blocked: in turn by its state, by functions of the kernel that show it whatever
+// the call, by the call with its descriptor or futex, and by what remains.
+func (r *rules) classify(f *Facts) Class {
+	if f.State&(format.StateStopped|format.StateTraced|format.StateFrozen|format.StateParked) != 0 {
+		return Signal
+	}
+	call := ""
+	if f.Wait != nil {
+		call = string(f.Wait.Call)
+	}
+	if call == "" {
+		call = callOf(f.Kernel)
+	}
+	if class, found := r.byKernel(f, call); found {
+		return class
+	}
+	if class := r.byCall(f, call); class != Unknown {
+		return class
+	}
+	switch {
+	case f.State&(format.StateUninterruptible|format.StateKillable) != 0 && f.Wait != nil && f.Wait.File == uint32(format.FileKind_FILE_REGULAR):
+		return byDirection(directionOf(call))
+	case f.KernelThread || call != "" || len(f.Kernel) > 0:
+		return KernelWork
+	}
+	return Unknown
+}
+
+func (r *rules) byKernel(f *Facts, call string) (Class, bool) {
+	for _, name := range f.Kernel {
+		class, found := find(r.kernel, name)
+		switch {
+		case !found:
+			continue
+		case class == disk && inFault(f.Kernel):
+			return PageFault, true
+		case class == disk:
+			return byDirection(directionOf(call)), true
+		}
+		return class, true
+	}
+	return Unknown, false
+}
+
+// inFault reports whether a kernel stack is that of a page fault in user mode: the faults of copies inside a system call belong to the call.
+func inFault(kernel []string) bool {
+	for _, name := range kernel {
+		if class, found := find([]function{{"asm_exc_page_fault", PageFault}, {"exc_page_fault", PageFault}, {"do_mem_abort", PageFault}}, name); found && class == PageFault {
+			return true
+		}
+	}
+	return false
+}
+
+func byDirection(d direction) Class {
+	return [...]Class{reading: DiskRead, writing: DiskWrite, syncing: DiskSync}[d]
+}
+
+func (r *rules) byCall(f *Facts, name string) Class {
+	call, known := r.calls[name]
+	switch {
+	case !known:
+		return Unknown
+	case call.Use&useFutex != 0:
+		return r.byFutex(f)
+	case name == "fcntl" && !locksFile(f.Wait):
+		return KernelWork
+	case name == "epoll_wait" || name == "epoll_pwait" || name == "epoll_pwait2":
+		return Poll
+	case f.Wait.GetHasFd() && f.Wait.File != uint32(format.FileKind_FILE_UNKNOWN):
+		return byFile(f.Wait, call)
+	}
+	return call.Class
+}
+
+// The commands of fcntl(2) that wait for a lock: F_SETLKW and F_OFD_SETLKW.
+func locksFile(w *format.Wait) bool {
+	return w != nil && len(w.Args) > 1 && (w.Args[1] == 7 || w.Args[1] == 38)
+}
+
+const pollOut = 4 // POLLOUT of poll(2)
+
+// byFile returns the class of a wait for a descriptor.
+func byFile(w *format.Wait, call Call) Class {
+	polls := call.Use&usePollFD != 0
+	switch format.FileKind(w.File) {
+	case format.FileKind_FILE_SOCKET:
+		switch {
+		case !polls && call.Class != KernelWork && call.Class != Pipe:
+			return call.Class
+		case w.Accepts:
+			return Accept
+		case polls && len(w.Args) > 2 && w.Args[2]&pollOut != 0 || !polls && directionOf(call.Name) == writing:
+			return Send
+		}
+		return Receive
+	case format.FileKind_FILE_PIPE:
+		return Pipe
+	case format.FileKind_FILE_TERMINAL:
+		return Terminal
+	case format.FileKind_FILE_TIMERFD:
+		return Timer
+	case format.FileKind_FILE_EVENTFD:
+		return Condition
+	case format.FileKind_FILE_SIGNALFD:
+		return Signal
+	case format.FileKind_FILE_PIDFD:
+		return Child
+	case format.FileKind_FILE_EPOLL, format.FileKind_FILE_INOTIFY, format.FileKind_FILE_IO_URING:
+		return Poll
+	case format.FileKind_FILE_REGULAR, format.FileKind_FILE_DIRECTORY, format.FileKind_FILE_BLOCK_DEVICE:
+		if call.Class == Lock {
+			return Lock
+		}
+		return byDirection(directionOf(call.Name))
+	}
+	return call.Class
+}
+
+// The operations of futex(2), and the value of a contended mutex in glibc, musl, Go and Rust.
+const (
+	futexCommand = 127
+	futexWait    = 0
+	futexLockPI  = 6
+	futexLockPI2 = 13
+	contended    = 2
+)
+
+// byFutex returns the class of a wait for a futex: by the function that waits, or else by the operation and the value.
+func (r *rules) byFutex(f *Facts) Class {
+	for i, name := range f.User {
+		if i >= userFrames {
+			break
+		}
+		if class, found := find(r.user, name); found {
+			return class
+		}
+	}
+	if w := f.Wait; w.GetIsFutex() {
+		switch op := w.FutexOp & futexCommand; {
+		case op == futexLockPI || op == futexLockPI2, op == futexWait && w.FutexValue == contended:
+			return Lock
+		}
+	}
+	return Condition
+}
+
+// callOf returns the system call in a kernel stack of which nothing else is known; "" if it shows none.
+func callOf(kernel []string) string {
+	for _, name := range kernel {
+		if call := CallOf(name); call != "" {
+			return call
+		}
+	}
+	return ""
+}

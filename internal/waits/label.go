@@ -1,0 +1,65 @@
+package waits
+
+import (
+	"fmt"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/printable"
+)
+
+// Label returns a short text about a wait: "recv 10.0.0.3:5432", "lock 0x7f0b10c0", "read db/data.log". w may be nil.
+func Label(c Class, w *format.Wait) string {
+	verb := Classes()[c].Verb
+	if object := Object(c, w); object != "" {
+		return verb + " " + object
+	}
+	return verb
+}
+
+// Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.
+func Object(c Class, w *format.Wait) string {
+	switch {
+	case w == nil || c == Preempted || c == Runnable || c == PageFault || c == KernelLock && w.Path == nil:
+		return ""
+	case w.IsFutex:
+		return fmt.Sprintf("%#x", w.Futex)
+	case c == Accept && len(w.Local) > 0:
+		return printable.Text(string(w.Local))
+	case len(w.Remote) > 0:
+		return printable.Text(string(w.Remote))
+	case len(w.Local) > 0:
+		return printable.Text(string(w.Local))
+	case len(w.Path) > 0:
+		return printable.Text(string(w.Path))
+	case w.HasFd && w.File == uint32(format.FileKind_FILE_SOCKET):
+		return fmt.Sprintf("socket:[%d]", w.Inode)
+	case w.HasFd && w.File == uint32(format.FileKind_FILE_PIPE):
+		return fmt.Sprintf("pipe:[%d]", w.Inode)
+	case w.HasFd && w.File == uint32(format.FileKind_FILE_UNKNOWN):
+		return fmt.Sprintf("fd %d", w.Fd)
+	}
+	return ""
+}
+
+// IsClient reports whether a socket is the end of a connection that its process has opened: the other end has a port that services
+// use, its own one is of those that the kernel gives (32768 and above by default, ip(7)); a Unix socket has no name of its own.
+func IsClient(w *format.Wait) bool {
+	if w == nil || len(w.Remote) == 0 {
+		return false
+	}
+	if len(w.Local) == 0 {
+		return true
+	}
+	local, remote := port(string(w.Local)), port(string(w.Remote))
+	return local >= 32768 && remote > 0 && remote < 32768
+}
+
+func port(address string) (n int) {
+	at := strings.LastIndexByte(address, ':')
+	if at < 0 {
+		return 0
+	}
+	_, _ = fmt.Sscanf(address[at+1:], "%d", &n)
+	return n
+}
