@@ -1,0 +1,96 @@
+package waits
+
+// Places adds up the blocked time of one thread by place, so that in the end the waits for work can be distinguished from the others. A place
+// identifies a stack. The zero value is empty.
+//
+// A wait whose [Result] has Idle Always is for work. One with IfUsual is for work in the thread's usual place: that with most such time. A
+// timer is for work only in a thread that waits for work in no other way, and a wait with Idle Never, such as one for a lock, nowhere.
+type Places[P comparable] struct {
+	all     []placeTime[P]
+	blocked int64 // ns in all
+	work    int64 // ns of blocked that may be for work, without timers
+}
+
+type placeTime[P comparable] struct {
+	place       P
+	work, timer int64 // ns that may be for work, without timers and by timers
+}
+
+const (
+	// maxPlaces bounds the places that are kept: those with the most time so far.
+	maxPlaces = 64
+	// otherWork is the part of the blocked time, 1/otherWork, from which on a thread waits for work in another way than by timers.
+	otherWork = 100
+)
+
+// Add adds a wait of a thread.
+func (p *Places[P]) Add(place P, r Result, ns int64) {
+	p.blocked += ns
+	isTimer := r.Class == Timer
+	if r.Idle != Never && !isTimer {
+		p.work += ns
+	}
+	if r.Idle != IfUsual {
+		return
+	}
+	at := p.at(place)
+	if isTimer {
+		at.timer += ns
+	} else {
+		at.work += ns
+	}
+}
+
+// at returns the entry of a place. A new one takes that of the place with the least time when there are too many.
+func (p *Places[P]) at(place P) *placeTime[P] {
+	least := 0
+	for i := range p.all {
+		one := &p.all[i]
+		if one.place == place {
+			return one
+		}
+		if one.work+one.timer < p.all[least].work+p.all[least].timer {
+			least = i
+		}
+	}
+	if len(p.all) < maxPlaces {
+		p.all = append(p.all, placeTime[P]{})
+		least = len(p.all) - 1
+	}
+	p.all[least] = placeTime[P]{place: place}
+	return &p.all[least]
+}
+
+// ForWork returns which waits are for work, by all that was added.
+func (p *Places[P]) ForWork() ForWork[P] {
+	w := ForWork[P]{timers: p.work < p.blocked/otherWork || p.work == 0}
+	most := int64(0)
+	for _, one := range p.all {
+		ns := one.work
+		if w.timers {
+			ns += one.timer
+		}
+		if ns > most {
+			most, w.usual, w.hasUsual = ns, one.place, true
+		}
+	}
+	return w
+}
+
+// ForWork says which waits of a thread are for work.
+type ForWork[P comparable] struct {
+	usual    P
+	hasUsual bool
+	timers   bool // timers may be
+}
+
+// Has reports whether a wait in a place is for work.
+func (w *ForWork[P]) Has(place P, r Result) bool {
+	switch {
+	case r.Idle == Always:
+		return true
+	case r.Idle == Never || r.Class == Timer && !w.timers:
+		return false
+	}
+	return w.hasUsual && w.usual == place
+}

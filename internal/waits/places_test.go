@@ -1,0 +1,57 @@
+package waits
+
+import "testing"
+
+const ms = 1e6
+
+// added is a wait in a place.
+type added struct {
+	place string
+	Result
+	ns int64
+}
+
+// TestWaitsForWork describes threads by their waits. A * after a place marks the waits that are for work.
+func TestWaitsForWork(t *testing.T) {
+	poll, receive, timer, lock := Result{Poll, IfUsual}, Result{Receive, IfUsual}, Result{Timer, IfUsual}, Result{Lock, Never}
+	accept, condition := Result{Accept, Always}, Result{Condition, IfUsual}
+	for name, waits := range map[string][]added{
+		"a thread of a pool":                    {{"get*", condition, 900 * ms}, {"lock", lock, 100 * ms}},
+		"a victim of a lock":                    {{"lock", lock, 990 * ms}, {"get*", condition, 10 * ms}},
+		"a lock and nothing else":               {{"lock", lock, 1000 * ms}},
+		"a server that calls another one":       {{"loop*", poll, 600 * ms}, {"query", receive, 300 * ms}},
+		"a new connection in an unusual place":  {{"loop*", poll, 900 * ms}, {"accept*", accept, ms}},
+		"a ticker":                              {{"tick*", timer, 1000 * ms}},
+		"a ticker with a lock":                  {{"tick*", timer, 500 * ms}, {"lock", lock, 500 * ms}},
+		"a ticker that reads seldom":            {{"tick*", timer, 1000 * ms}, {"read", receive, 5 * ms}},
+		"a server that sleeps in a request":     {{"loop*", poll, 100 * ms}, {"sleep", timer, 900 * ms}},
+		"a server that polls and sleeps inside": {{"accept*", accept, 100 * ms}, {"sleep", timer, 900 * ms}},
+	} {
+		var p Places[string]
+		for _, one := range waits {
+			p.Add(one.place, one.Result, one.ns/2)
+			p.Add(one.place, one.Result, one.ns-one.ns/2)
+		}
+		work := p.ForWork()
+		for _, one := range waits {
+			if got, want := work.Has(one.place, one.Result), one.place[len(one.place)-1] == '*'; got != want {
+				t.Errorf("%s: %s in %s: for work: %v, want %v", name, one.Class, one.place, got, want)
+			}
+		}
+	}
+}
+
+// The usual place is found among many, and memory is bounded.
+func TestUsualPlaceAmongMany(t *testing.T) {
+	var p Places[int]
+	for i := range 10_000 {
+		p.Add(i, Result{Poll, IfUsual}, 1)
+		p.Add(-1, Result{Poll, IfUsual}, 1)
+	}
+	if work := p.ForWork(); !work.Has(-1, Result{Poll, IfUsual}) || work.Has(9_999, Result{Poll, IfUsual}) {
+		t.Errorf("the usual place is not found: %+v", work)
+	}
+	if len(p.all) > maxPlaces {
+		t.Errorf("%d places are kept", len(p.all))
+	}
+}
