@@ -68,13 +68,13 @@ const events = `
 {"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_ts":0.004000000,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.005000000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}
 {"ts":0.005500000,"t":"task_rename","cpu":0,"task":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy","old_comm":"lazy"}}
 {"ts":0.006000000,"t":"switch","cpu":0,"prev":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy"},"next":` + busy + `,"prev_state":"interruptible_sleep","prev_prio":120,"next_prio":120,"waking_ts":0.005000000,"waking_reason":"preempted","waker":` + lazy + `,"waking_cpu":0,"offcpu_dur":0.001000000,"next_state":"preempted","compound_delay":0.001000000,"compound_chain_len":0}
-{"ts":0.007000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":{"pid":0,"comm":"swapper/0","pcomm":"swapper/0"},"prev_state":"uninterruptible_sleep","prev_prio":120,"next_prio":120}
+{"ts":0.007000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":{"pid":0,"comm":"swapper/0","pcomm":"swapper/0"},"prev_state":"uninterruptible_sleep","prev_prio":120,"next_prio":120,"offcpu_dur":0.007000000}
 {"ts":0.008000000,"t":"waking","cpu":0,"waker":{"tid":102,"pid":0,"comm":"TID 102","pcomm":"<unknown>"},"wakee":` + busy + `}
 {"ts":0.009000000,"t":"lost","dur":0.001000000,"start_ts":0.008000000,"count":3,"cause":"ring","what":"switch"}`
 
 func header(dur, count, lost, unit string) string {
 	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
-	return `{"version":"3.4","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
+	return `{"version":"3.5","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_sched":true,"capture_wakeup":true,"capture_task_life":true,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","kernel_release":"6.18.0","arch":"","uuid":"dba09dbb-05e7-894c-a519-b1d46b44bf97","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func run(t *testing.T, stdin []byte, args ...string) tools.Result {
@@ -133,17 +133,61 @@ func TestWhatIsWritten(t *testing.T) {
 		{"--stream -k switch --fields offcpu_stack_id,offcpu_dur", header("0.010000000", "null", "null", "s") + "\n" + seven + `
 			{"ts":0.005000000,"t":"switch","offcpu_dur":0.005000000,"offcpu_stack_id":7}
 			{"ts":0.006000000,"t":"switch","offcpu_dur":0.001000000}
-			{"ts":0.007000000,"t":"switch"}`},
+			{"ts":0.007000000,"t":"switch","offcpu_dur":0.007000000}`},
 		{"--stream -k switch --fields offcpu_dur", header("0.010000000", "null", "null", "s") + `
 			{"ts":0.005000000,"t":"switch","offcpu_dur":0.005000000}
 			{"ts":0.006000000,"t":"switch","offcpu_dur":0.001000000}
-			{"ts":0.007000000,"t":"switch"}`},
+			{"ts":0.007000000,"t":"switch","offcpu_dur":0.007000000}`},
 	} {
 		got := run(t, stream, strings.Fields(c.args)...)
 		if got.Status != 0 {
 			t.Errorf("%s: status %d: %s", c.args, got.Status, got.Stderr)
 		}
 		compare(t, c.args, string(got.Stdout), c.want)
+	}
+}
+
+// TestOffCPUStackOfTheThreadThatLeaves: by default the stack of a switch is that of the thread that comes back. The idle thread has
+// the time in which its CPU was not idle, and none after a loss.
+func TestOffCPUStackOfTheThreadThatLeaves(t *testing.T) {
+	begin, _, _ := strings.Cut(capture, "+0 cpu0")
+	begin = strings.Replace(begin, "  command wprof-record\n", "  command wprof-record\n  config key=features value=\"sched,samples\"\n", 1)
+	stream := fromtext.Stream(t, begin+`
+		+0 cpu0 state_cpu 2 prio=120
+		+1000000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		+2000000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		+2500000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120 since=+1000000 next_state=S stack=7
+		+4000000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		+5000000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+2500000 next_state=S stack=1
+		+6000000 all lost from=+5500000 count=3 cause=ring what=switch
+		+7000000 cpu0 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+		end close=+10000000
+	`)
+	for args, want := range map[string]string{
+		"": `
+			{"ts":0.001000000,"t":"switch","offcpu_dur":0.001000000}
+			{"ts":0.002000000,"t":"switch"}
+			{"ts":0.002500000,"t":"switch","offcpu_dur":0.001500000,"offcpu_stack_id":7}
+			{"ts":0.004000000,"t":"switch","offcpu_dur":0.002000000}
+			{"ts":0.005000000,"t":"switch","offcpu_dur":0.002500000,"offcpu_stack_id":1}
+			{"ts":0.007000000,"t":"switch"}`,
+		"-e prev-stack": `
+			{"ts":0.001000000,"t":"switch","offcpu_dur":0.001000000,"offcpu_stack_id":7}
+			{"ts":0.002000000,"t":"switch"}
+			{"ts":0.002500000,"t":"switch","offcpu_dur":0.001500000,"offcpu_stack_id":1}
+			{"ts":0.004000000,"t":"switch","offcpu_dur":0.002000000}
+			{"ts":0.005000000,"t":"switch","offcpu_dur":0.002500000}
+			{"ts":0.007000000,"t":"switch"}`,
+	} {
+		got := run(t, stream, append(strings.Fields(args), "-k", "switch", "--fields", "offcpu_stack_id,offcpu_dur")...)
+		head, rest, _ := strings.Cut(string(got.Stdout), "\n")
+		compare(t, args, rest, stacks[1:]+want)
+		if !strings.Contains(head, `"capture_sched":true,"capture_wakeup":false,"capture_task_life":false`) {
+			t.Errorf("the header is %s", head)
+		}
+	}
+	if got := run(t, stream, "-e", "prev-stack", "--stream"); got.Status != 2 || !strings.Contains(string(got.Stderr), "leave out --stream") {
+		t.Errorf("with --stream: status %d: %s", got.Status, got.Stderr)
 	}
 }
 

@@ -3,6 +3,7 @@ package columns
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -29,6 +30,9 @@ func sessionFields() []field[sessionRow] {
 		}),
 		integer("timer_freq_hz", func(r *sessionRow) int64 { return r.TimerHz }),
 	}
+	for _, group := range []string{"sched", "wakeup", "task-life"} {
+		fields = append(fields, flag("capture_"+strings.ReplaceAll(group, "-", "_"), func(r *sessionRow) bool { return r.Recorded(group) }))
+	}
 	for _, source := range []string{"ipis", "requests", "scx", "cuda", "pystacks", "pytrace", "pytorch", "utrace"} {
 		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
 	}
@@ -40,6 +44,9 @@ func sessionFields() []field[sessionRow] {
 		texts("extras", func(r *sessionRow) []string { return r.Extras }),
 		text("host", func(r *sessionRow) string { return r.Host }),
 		text("boot_id", func(r *sessionRow) string { return r.BootID }),
+		text("kernel_release", func(r *sessionRow) string { return r.Release }),
+		text("arch", func(r *sessionRow) string { return r.Machine }),
+		text("uuid", func(r *sessionRow) string { return r.UUID }),
 		text("start_time", func(r *sessionRow) string { return r.opened(records.Nanoseconds) }),
 		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
 		optionalInteger("lost", func(r *sessionRow) (int64, bool) { return r.lost, r.isWhole }),

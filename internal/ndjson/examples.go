@@ -17,7 +17,7 @@ func exampleHeader() ([]byte, error) {
 	l := exampleLayout()
 	at := time.Date(2026, 11, 21, 2, 0, 0, 123456789, time.UTC).UnixNano()
 	about := records.Describe(&format.Session{
-		Host: "web-7", BootId: "5a8e1d5c-8d5b-4a8e-9d53-0f7c2b1de9a4", Open: 1,
+		Host: "web-7", BootId: "5a8e1d5c-8d5b-4a8e-9d53-0f7c2b1de9a4", KernelRelease: "6.12.8", Machine: "x86_64", Id: 1, Open: 1,
 		Clocks:  []*format.ClockSnapshot{{Monotonic: 1, Boottime: 1, Realtime: at}},
 		Sources: []*format.Source{{Id: 1, Name: "timer", Period: 10_000_000}},
 		Config:  []*format.KeyValue{{Key: format.ConfigOffCPUStacks}},

@@ -16,6 +16,9 @@ type header struct {
 	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty if not known"`
 	Dur        *instant          `json:"dur" doc:"length of the window, or of the selected time range; of several recordings from the first opening to the last closing; null when that is not known, or, with --stream, not yet"`
 	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples per second and CPU; 0: none were taken; of several recordings that of the first that took some"`
+	Sched      bool              `json:"capture_sched" doc:"whether switches were recorded"`
+	Wakeup     bool              `json:"capture_wakeup" doc:"whether wakeups were recorded"`
+	TaskLife   bool              `json:"capture_task_life" doc:"whether forks, execs, renames and exits were recorded"`
 	IPIs       bool              `json:"capture_ipis" doc:"whether interrupts between CPUs were recorded"`
 	Requests   bool              `json:"capture_requests" doc:"whether requests were recorded"`
 	Scx        bool              `json:"capture_scx" doc:"whether sched_ext events were recorded"`
@@ -31,6 +34,9 @@ type header struct {
 	Extras     []string          `json:"extras,omitempty" doc:"command lines of the recorder and of the filters"`
 	Host       string            `json:"host" doc:"name of the machine"`
 	BootID     string            `json:"boot_id" doc:"its boot, as in /proc/sys/kernel/random/boot_id"`
+	Release    string            `json:"kernel_release" doc:"release of its kernel, as uname -r shows it"`
+	Machine    string            `json:"arch" doc:"its architecture, as uname -m shows it"`
+	UUID       string            `json:"uuid" doc:"identifies the recording: the same in all files made of it; of several recordings that of the first"`
 	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty if not known"`
 	Start      *instant          `json:"start_ts" doc:"start of the output: 0, or the start of the range given by --start; the output covers start_ts to start_ts + dur"`
 	Lost       *uint64           `json:"lost" doc:"number of events that the recorder lost in the whole recording; null with --stream, and if the capture is damaged"`
@@ -50,7 +56,8 @@ func (i *instant) MarshalJSON() ([]byte, error) { return i.l.appendTime(nil, i.n
 func newHeader(about *records.Session, window records.Window, o *Options, l *layout) header {
 	h := header{
 		Version: records.Version, TimerHz: about.TimerHz, Stacks: []string{}, PMUs: []string{}, Metadata: about.Metadata,
-		Extras: about.Extras, Host: about.Host, BootID: about.BootID, Start: &instant{l, window.Start}, TimeUnit: "s",
+		Extras: about.Extras, Host: about.Host, BootID: about.BootID, Release: about.Release, Machine: about.Machine, UUID: about.UUID,
+		Sched: about.Recorded("sched"), Wakeup: about.Recorded("wakeup"), TaskLife: about.Recorded("task-life"), Start: &instant{l, window.Start}, TimeUnit: "s",
 	}
 	if window.Closed {
 		h.Dur = &instant{l, window.Length()}

@@ -9,7 +9,7 @@ type recipe struct{ question, command string }
 func jqRecipes() []recipe {
 	return []recipe{
 		{"How many events there are of each kind", `wprof-json host.wprof | jq -rn 'reduce (inputs | select(.t)) as $e ({}; .[$e.t] += 1) | to_entries[] | "\(.value)\t\(.key)"'`},
-		{"Who came back on a CPU after more than 100 ms, and from what state", `wprof-json -k switch --no-stacks host.wprof | jq -c 'select(.offcpu_dur > 0.1) | [.ts, .next.comm, .offcpu_dur, .next_state]'`},
+		{"Who came back on a CPU after more than 100 ms, and from what state", `wprof-json -k switch --no-stacks host.wprof | jq -c 'select(.next.tid and .offcpu_dur > 0.1) | [.ts, .next.comm, .offcpu_dur, .next_state]'`},
 		{"The ten longest waits for a CPU", `wprof-json -k switch --no-stacks host.wprof | jq -r 'select(.waking_ts) | [.ts - .waking_ts, .next.comm, .next.tid, .waking_reason, .cpu] | @tsv' | sort -g | tail`},
 		{"Who wakes whom, and how often", `wprof-json -k waking --no-stacks host.wprof | jq -r 'select(.t) | "\(.waker.comm) -> \(.wakee.comm)"' | sort | uniq -c | sort -n | tail`},
 		{"Seconds on the CPU of each thread: from its switches, the opening of the window and its end", `wprof-json -k switch,gap --no-stacks host.wprof | jq -n 'def who: "\(.tid // "idle") \(.comm)"; input as $h | reduce (inputs, {t: "gap", start_ts: ($h.start_ts + $h.dur)}) as $e ({from: $h.start_ts}; if $e.t == "gap" then reduce .at[]? as $c (.; .ran[$c.who] += $e.start_ts - $c.since) | .at = {} | .from = $e.ts else .ran[$e.prev | who] += $e.ts - (.at["\($e.cpu)"].since // .from) | .at["\($e.cpu)"] = {since: $e.ts, who: ($e.next | who)} end) | .ran'`},
@@ -39,7 +39,7 @@ pandas reads lines as they are; the first one, the header, has no ` + "`t`" + `:
 ` + "```python" + `
 import pandas
 events = pandas.read_json("switch.json", lines=True)
-switches = events[events.t == "switch"]
+switches = events[(events.t == "switch") & (events.next.str["tid"] > 0)]
 print(switches.groupby(switches.next.str["comm"]).offcpu_dur.max().nlargest(10))
 ` + "```" + `
 

@@ -1,6 +1,7 @@
 package ndjson
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ type request struct {
 func parse(inv *cli.Invocation) (*request, error) {
 	q := &request{
 		Options: Options{
-			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: len(inv.Strings("emit")) > 0,
+			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: emits(inv, "numa"), PrevStack: emits(inv, "prev-stack"),
 			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: splitLists(inv.Strings("fields")),
 		},
 		chrome: inv.Bool("chrome"), firefox: inv.Bool("firefox"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
@@ -90,12 +91,20 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	case q.firefox:
 		form, without = "--firefox", []string{"array", "stream", "fields", "kind", "time", "emit"}
 	}
+	if q.PrevStack && (form != "" || q.Stream) {
+		return cli.Usagef("-e prev-stack is for lines or --array, which are written after the input has been read; leave out %s", cmp.Or(form, "--stream"))
+	}
 	for _, name := range without {
 		if inv.IsSet(name) {
 			return cli.Usagef("%s does not go with --%s; give one of them", form, name)
 		}
 	}
 	return nil
+}
+
+// emits reports whether -e names a feature.
+func emits(inv *cli.Invocation, name string) bool {
+	return slices.Contains(splitLists(inv.Strings("emit")), name)
 }
 
 // splitLists returns the entries of comma-separated lists; nil: no list was given.
@@ -188,6 +197,9 @@ func (j *job) finish(result Result, err error, outputs ...*cli.Output) error {
 	}
 	if result.NotUTF8 != "" {
 		j.inv.Warnf("bytes of names that are not UTF-8 were replaced by U+FFFD; the first such name is %q", result.NotUTF8)
+	}
+	if result.DroppedStacks > 0 {
+		j.inv.Warnf("%s of switches left out, because -e prev-stack takes no more; wprof-json --start and --end select a part", cli.Counted(uint64(result.DroppedStacks), "stack"))
 	}
 	return j.in.Outcome(cli.CaptureResult{DroppedThreads: result.DroppedThreads, Lost: result.Lost, Damage: result.Damage}, err)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
@@ -21,6 +22,7 @@ type Result struct {
 	Events         int64
 	DroppedThreads int64          // see [timeline.Timeline]
 	Lost           bool           // events are missing
+	DroppedStacks  int64          // stacks of switches that were left out
 	NotUTF8        string         // the first text that was not valid UTF-8, as shown; "": none
 	Damage         *format.Damage // nil if the input was whole
 }
@@ -55,8 +57,18 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 			return Result{}, err
 		}
 	}
-	e := events{l: l, w: newWriter(w, l)}
-	return e.visit(r, w, &o)
+	var left *records.LeftStacks
+	if o.PrevStack && !o.NoStacks {
+		if left, err = collectLeftStacks(open); err != nil {
+			return Result{}, err
+		}
+	}
+	e := events{l: l, w: newWriter(w, l), left: left}
+	result, err := e.visit(r, w, &o)
+	if left != nil {
+		result.DroppedStacks = left.Dropped
+	}
+	return result, err
 }
 
 // Stream writes a stream while it arrives. Its header has what the first section's header contains; isOne: no other recording
@@ -79,6 +91,20 @@ func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Resul
 		defer e.flushPeriodically()()
 	}
 	return e.visit(r, w, &o)
+}
+
+// collectLeftStacks reads the stacks with which threads leave their CPUs.
+func collectLeftStacks(open func() (*format.Reader, error)) (*records.LeftStacks, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	left, err := records.CollectLeftStacks(r)
+	if cli.EndsWell(err) {
+		err = nil
+	}
+	return left, err
 }
 
 func writeHeader(w io.Writer, l *layout, o *Options, h *header) error {
@@ -135,6 +161,7 @@ type events struct {
 	l       *layout
 	w       *writer
 	maker   *records.Maker
+	left    *records.LeftStacks // nil: the stack of a switch is that of the next thread
 	lines   stackLines
 	written map[int64]struct{} // stacks of the current section that have a line; nil: all of them
 	text    []byte
@@ -145,7 +172,7 @@ type events struct {
 }
 
 func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error) {
-	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true}, e.put)
+	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true, LeftStacks: e.left}, e.put)
 	err := timeline.Visit(r, e)
 	e.lock()
 	if closeErr := e.w.close(); err == nil {

@@ -25,6 +25,8 @@ type Maker struct {
 	waits    *bounded.Map[format.WaitID, *Labels] // of the current section
 	texts    Texts
 	tasks    tasks
+	idle     idleTimes
+	left     *LeftStacks // nil: not requested
 
 	first     int64 // when the first window opened
 	opened    int64 // when the current window opened
@@ -44,12 +46,15 @@ type Maker struct {
 type Options struct {
 	Kinds []Kind // nil: all
 	JSON  bool   // fill in Task.JSON
+	// LeftStacks, if it is set, makes the stack of a switch the one with which the thread leaves that was on the CPU, instead of
+	// the one with which the next thread had left.
+	LeftStacks *LeftStacks
 }
 
 // NewMaker returns a Maker that calls emit with every selected record. It must be called before the first event is read.
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), classes: waits.NewClassifier(r),
-		waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
+		left: o.LeftStacks, waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
 	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
 	kinds := Kinds()
 	m.selected = make([]bool, len(kinds)+1)
@@ -115,7 +120,7 @@ func (m *Maker) NewSection(s *format.Session) error {
 
 // Open implements [timeline.Visitor].
 func (m *Maker) Open(s *format.Session, at, before int64, isFirst bool) error {
-	m.opened = at
+	m.opened, m.idle = at, m.idle[:0]
 	if m.spans != nil {
 		m.spans.Open(at)
 	}
@@ -154,6 +159,7 @@ func (m *Maker) Event(e *format.Event) error {
 	m.lost = m.lost || e.Kind == format.KindLost
 	kind := m.kinds[e.Kind]
 	if !m.selected[kind] {
+		m.noteIdle(e)
 		return nil
 	}
 	r := &m.rec
@@ -182,6 +188,7 @@ func (m *Maker) Event(e *format.Event) error {
 	default:
 		m.fillPlain(r, e, m.infos[e.Kind])
 	}
+	m.noteIdle(e)
 	return m.emit(r)
 }
 

@@ -18,6 +18,10 @@ type Session struct {
 	Extras   []string          // command lines: the recorder's, then those of the filters
 	Host     string
 	BootID   string
+	Release  string // of the kernel
+	Machine  string
+	UUID     string
+	Groups   []string  // groups of kinds that were recorded
 	Opened   time.Time // when the first window opened, UTC; zero: not known
 }
 
@@ -26,7 +30,7 @@ const Nanoseconds = "2006-01-02T15:04:05.000000000Z"
 
 // Describe converts a session.
 func Describe(s *format.Session) Session {
-	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Opened: format.WallTime(s.Clocks, s.Open)}
+	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Release: valid(s.KernelRelease), Machine: valid(s.Machine), UUID: s.UUID(), Opened: format.WallTime(s.Clocks, s.Open)}
 	for _, source := range s.Sources {
 		if source.GetPeriod() > 0 {
 			out.TimerHz = (int64(time.Second) + source.Period/2) / source.Period
@@ -35,6 +39,8 @@ func Describe(s *format.Session) Session {
 	}
 	for _, pair := range s.Config {
 		switch pair.GetKey() {
+		case format.ConfigFeatures:
+			out.Groups = strings.Split(valid(pair.GetValue()), ",")
 		case format.ConfigOffCPUStacks:
 			out.Stacks = append(out.Stacks, "offcpu")
 		case format.ConfigWakerStacks:
@@ -64,6 +70,7 @@ func (s *Session) Add(more Session) {
 	}
 	s.Stacks = union(s.Stacks, more.Stacks)
 	s.PMUs = union(s.PMUs, more.PMUs)
+	s.Groups = union(s.Groups, more.Groups)
 	s.Extras = union(s.Extras, more.Extras)
 	for key, value := range more.Metadata {
 		if s.Metadata == nil {
@@ -73,6 +80,11 @@ func (s *Session) Add(more Session) {
 			s.Metadata[key] = value
 		}
 	}
+}
+
+// Recorded reports whether a group of kinds was recorded. A capture that does not have the groups is taken for one of all.
+func (s *Session) Recorded(group string) bool {
+	return len(s.Groups) == 0 || slices.Contains(s.Groups, group)
 }
 
 func union(all, more []string) []string {

@@ -42,6 +42,9 @@ func (m *Maker) fillSwitch(r *Record, e *format.Event) {
 	if e.Flags&format.FlagObject != 0 {
 		m.fillOffCPU(r, e)
 	}
+	if m.left != nil {
+		m.left.fill(r)
+	}
 	if prevState&format.StatePreempted != 0 && e.Flags&format.FlagSubject != 0 {
 		m.storePreemptor(r.Tasks[1], e)
 	}
@@ -87,6 +90,9 @@ func (m *Maker) fillOffCPU(r *Record, e *format.Event) {
 	}
 	m.fillWait(r, v)
 	t := m.tl.Thread(v.Next())
+	if t != nil && t.Idle() {
+		m.fillIdle(r, e)
+	}
 	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
 		return
 	}

@@ -13,6 +13,7 @@ type model struct {
 	d       *dump
 	threads map[threadKey]*thread
 	running map[int]*thread // by CPU
+	notIdle map[int]ns      // since when a CPU has not been idle
 	// broken counts switches where events contradict each other, by the pid of the thread that comes back.
 	broken map[int]int
 }
@@ -62,7 +63,7 @@ type want struct {
 }
 
 func newModel(d *dump) *model {
-	m := &model{d: d, threads: map[threadKey]*thread{}, running: map[int]*thread{}, broken: map[int]int{}}
+	m := &model{d: d, threads: map[threadKey]*thread{}, running: map[int]*thread{}, notIdle: map[int]ns{}, broken: map[int]int{}}
 	for i := range d.states {
 		m.begins(&d.states[i])
 	}
@@ -88,6 +89,9 @@ func (m *model) begins(e *eventLine) {
 	if e.kind == "state_cpu" {
 		m.running[e.cpu] = t
 		t.on = true
+		if !t.task.idle {
+			m.notIdle[e.cpu] = 0
+		}
 		return
 	}
 	t.off, t.state, t.fresh = true, e.fields["state"], e.flags["new"]
@@ -154,7 +158,15 @@ func (m *model) switched(e *eventLine) *want {
 	m.running[e.cpu] = next
 	w := &want{}
 	if next.task.idle {
+		if since, known := m.notIdle[e.cpu]; known {
+			off := e.at - max(since, 0)
+			w.OffCPU = &off
+		}
+		delete(m.notIdle, e.cpu)
 		return w
+	}
+	if prev.task.idle {
+		m.notIdle[e.cpu] = e.at
 	}
 	return m.comesBack(next, e, w)
 }
