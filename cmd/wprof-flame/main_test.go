@@ -176,7 +176,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--buckets 1ms --svg -o x", "folded stacks and nothing else"},
 		{"--by proces", "did you mean process?"},
 		{"--unit s", "not one of its values"},
-		{"--diff " + file + " --html", "--diff does not go with --html"},
+		{"--diff " + file + " --pprof", "--diff does not go with --pprof"},
 		{"--diff=", "empty"},
 		{"--start x", "time of day"},
 		{"--diff-end x", "time of day"},

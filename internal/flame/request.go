@@ -204,8 +204,8 @@ func (q *request) readDiff(inv *cli.Invocation) error {
 		return cli.Usagef("--diff names no capture")
 	}
 	for _, out := range q.outputs {
-		if out.form != formFolded && out.form != formSVG {
-			return cli.Usagef("--diff does not go with --%s; it does with --svg and --folded", out.form)
+		if out.form != formFolded && out.form != formSVG && out.form != formHTML {
+			return cli.Usagef("--diff does not go with --%s; it does with --svg, --html and --folded", out.form)
 		}
 	}
 	if q.folder != "" {

@@ -1,6 +1,7 @@
 package flame
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -148,7 +149,7 @@ func (q *request) writeGraph(inv *cli.Invocation, g *graph.Graph, pic svg.Pictur
 		switch {
 		case out.form == formSVG:
 			err = svg.Write(outs[i], g, pic)
-		case q.diff:
+		case q.diff && out.form == formFolded:
 			err = folded.WriteGraph(outs[i], g, q.text)
 		default:
 			continue
@@ -235,23 +236,55 @@ func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, 
 	defer base.Close()
 	profile.ShareIdleWaits(p, base)
 	pic := q.differencePicture(p, base, in.Name)
-	v := q.view
-	if !slices.ContainsFunc(q.outputs, func(o output) bool { return o.form != formSVG }) {
-		v = q.pictureView()
-	}
-	g := graph.Compare(p, base, v, scale(p, base))
-	p.Release()
-	base.Release()
-	if g.Total[0].Ns() == 0 {
+	switch {
+	case timeOf(p, &q.view) == 0:
 		return nothingLeft("compare "+name, "--start, --end")
-	}
-	if g.Base[0].Ns() == 0 {
+	case timeOf(base, &q.view) == 0:
 		return nothingLeft("compare with "+in.Name, "--diff-start, --diff-end")
 	}
-	if err := q.writeGraph(inv, g, pic, outs); err != nil {
+	g := q.differenceGraph(p, base)
+	if err := q.writeDifferencePages(p, base, in.Name, outs); err != nil {
 		return err
 	}
-	return inputErr
+	p.Release()
+	base.Release()
+	if g != nil {
+		err = q.writeGraph(inv, g, pic, outs)
+	}
+	return cmp.Or(err, inputErr)
+}
+
+// timeOf returns all time of a view.
+func timeOf(p *profile.Profile, v *graph.View) (ns int64) {
+	v.EachCell(p, func(c *profile.Cell) { ns += v.Weight(c).Ns() })
+	return ns
+}
+
+// differenceGraph returns the graph of two profiles for pictures and folded stacks; nil if only pages are written.
+func (q *request) differenceGraph(p, base *profile.Profile) *graph.Graph {
+	has := func(f form) bool { return slices.ContainsFunc(q.outputs, func(o output) bool { return o.form == f }) }
+	v := q.view
+	switch {
+	case !has(formFolded) && !has(formSVG):
+		return nil
+	case !has(formFolded):
+		v = q.pictureView()
+	}
+	return graph.Compare(p, base, v, scale(p, base))
+}
+
+// writeDifferencePages writes the outputs that are pages. The other profile becomes a part of p.
+func (q *request) writeDifferencePages(p, base *profile.Profile, name string, outs outputs) error {
+	for i, out := range q.outputs {
+		if out.form != formHTML {
+			continue
+		}
+		of := graph.WhenOf(base, q.view) + " of " + name
+		if err := commitOutput(outs[i], html.WriteCompared(outs[i], p, base, q.pictureView(), of)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func nothingLeft(action, bounds string) error {

@@ -159,7 +159,7 @@ func TestPageOpensWithTheViewThatIsGiven(t *testing.T) {
 	v.Only = func(t *profile.Thread) bool { return t.TID%2 == 0 }
 	pg := open(t, p, v)
 	compare(t, "the first view", shownRows(pg, false), rowsOf(graph.Of(p, v), false))
-	if got, want := pg.Text(`[...document.querySelectorAll('#controls :checked')].map((e) => e.id || e.value).join()`), "2,1,reverse,states,fold"; got != want {
+	if got, want := pg.Text(`[...document.querySelectorAll('#controls :checked')].map((e) => e.id || e.value).join()`), "2,graph,1,reverse,states,fold"; got != want {
 		t.Errorf("the controls say %s, want %s", got, want)
 	}
 	if got := pg.Text("document.querySelector('#range').textContent"); got != "0.3 s to 2.0 s (1.7 s)" {

@@ -253,7 +253,7 @@ func TestPageChoosesThreads(t *testing.T) {
 	pg.Key("t")
 	pg.Type("worker-3")
 	pg.Wait("document.querySelectorAll('.thread').length === 2")
-	pg.Eval("document.querySelector('[role=listbox]').focus()", nil)
+	pg.Eval("document.querySelector('#threads [role=listbox]').focus()", nil)
 	pg.Key("ArrowDown")
 	pg.Key("Enter")
 	waitRendered(pg)

@@ -23,9 +23,32 @@ import (
 // The page has the cells of the profile, not a graph: it merges them as [graph.Of] does. Its numbers have 53 bits,
 // which is 104 days of one thread to the nanosecond.
 func Write(w io.Writer, p *profile.Profile, first graph.View) error {
+	return write(w, p, first, pageCaptions(p, first), nil)
+}
+
+// WriteCompared writes a page that shows the difference of a profile to another one, base, which becomes a part of it: see
+// [profile.Join]. name says what base is.
+func WriteCompared(w io.Writer, p, base *profile.Profile, first graph.View, name string) error {
+	captions := pageCaptions(p, first)
+	for i := range captions {
+		captions[i].After = append(captions[i].After, "compared with "+printable.Text(name))
+	}
+	with := &pageBase{Thread: 0, Window: base.About.Window}
+	for range first.Threads(p) {
+		with.Thread++
+	}
+	return write(w, profile.Join(p, base), first, captions, with)
+}
+
+// pageBase is what a page is compared with.
+type pageBase struct {
+	Thread int   `json:"thread"` // number of its first thread
+	Window int64 `json:"window"` // ns that were recorded
+}
+
+func write(w io.Writer, p *profile.Profile, first graph.View, captions []pageCaption, base *pageBase) error {
 	// A block keeps the scripts' declarations out of the global scope.
 	script, style := "'use strict';\n{\n"+web.Script()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
-	captions := pageCaptions(p, first)
 
 	out := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(captions[first.Mode].Title), style)
@@ -37,6 +60,7 @@ func Write(w io.Writer, p *profile.Profile, first graph.View) error {
 	about, err := json.Marshal(pageAbout{
 		Captions: captions, View: pageViewOf(&first), Slot: p.Slot, Slots: p.Slots, Origin: p.About.From, Span: p.About.Span,
 		Spread: p.About.Spread, Period: p.About.Period(), Sources: printable.Text(graph.SourcesOf(p)), IsSampled: len(p.About.Sources) > 0,
+		Window: p.About.Window, Base: base,
 		pageTables: tables,
 	})
 	if err != nil {
@@ -59,6 +83,9 @@ type pageAbout struct {
 	Period    int64  `json:"period"`  // of samples, ns; 0: unknown
 	Sources   string `json:"sources"` // of samples
 	IsSampled bool   `json:"isSampled"`
+
+	Window int64     `json:"window"` // ns that were recorded, without the time between recordings
+	Base   *pageBase `json:"base,omitempty"`
 	pageTables
 }
 
@@ -136,7 +163,7 @@ var pageFiles embed.FS
 func pageScripts() []string {
 	return []string{
 		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "attribute.js", "merge.js", "palette.js", "label.js",
-		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "link.js", "page.js",
+		"layout.js", "flame.js", "search.js", "strip.js", "functions.js", "tooltip.js", "details.js", "threads.js", "controls.js", "link.js", "page.js",
 	}
 }
 

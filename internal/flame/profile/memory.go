@@ -51,7 +51,7 @@ func (c *collector) memoryLimit() int {
 	}
 	room := cmp.Or(c.o.Memory, defaultRoom)
 	if c.o.Stretch || c.o.Trail {
-		room = pageRoom
+		room = min(room, pageRoom)
 	}
 	return max(minRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }

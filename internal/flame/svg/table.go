@@ -55,14 +55,13 @@ type look struct {
 	Margin int     `json:"margin"`
 	Gap    int     `json:"gap"`
 	Letter float64 `json:"letter"`
-	Steps  int     `json:"steps"`
 }
 
 // table writes the table. JSON with <, > and & escaped is also valid XML text.
 func (d *drawing) table(b *bytes.Buffer) error {
 	t := svgTable{
 		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Idle: d.idle, Names: []string{}, Files: []int32{}, Modules: []string{},
-		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps},
+		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth},
 	}
 	files := map[string]int32{"": 0}
 	for _, s := range d.symbols.all {

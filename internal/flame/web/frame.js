@@ -40,3 +40,24 @@ function describeTime(time, self, shares, amount) {
   const whole = `${amount(time)}, ${shares}`;
   return self > 0 && self < time ? [whole, `${amount(self)} of it itself`] : [whole];
 }
+
+const STEPS = 6; // colours by growth, and as many by shrinkage
+
+// changeTone is the name of a frame's colour by how much it grew or shrank, as a share of the whole.
+function changeTone(kind, now, before, whole) {
+  const change = now - before;
+  const strength = change === 0 ? 0 : Math.floor(Math.min(1, 2 * Math.sqrt(Math.abs(change) / whole)) * STEPS + 0.5);
+  return `d${STEPS + Math.sign(change) * strength + (kind === KIND.kernel ? 2 * STEPS + 1 : 0)}`;
+}
+
+// describeChange describes a change of time: absolute, relative, and in its share of all.
+function describeChange(now, before, allNow, allBefore, amount) {
+  if (before === 0) return 'New';
+  if (now === 0) return 'Gone';
+  const points = 100 * (now / allNow - before / allBefore);
+  const share = trimmed(Math.abs(points).toFixed(2));
+  const ofAll = share === '0' ? 'the same share' : `${points < 0 ? '−' : '+'}${share} points`;
+  if (now === before) return `The same, ${ofAll}`;
+  const sign = now > before ? '+' : '−', change = Math.abs(now - before);
+  return `${sign}${amount(change)} (${sign}${percent(change, before)}), ${ofAll}`;
+}

@@ -1,5 +1,5 @@
 // Controls are the buttons and fields above the graph. They report input by calling onView(values), onFlip(isIcicle),
-// onSearch(text) and onReset().
+// onSearch(text), onShows(what) and onReset().
 class Controls {
   constructor(profile, root) {
     this.root = root;
@@ -7,6 +7,7 @@ class Controls {
     this.#showMode('mode', MODE.waker, profile.hasWakes);
     root.querySelector('#by').namedItem('cpu').hidden = !profile.hasCPUs;
     root.querySelector('#modes').addEventListener('change', (event) => this.onView({mode: Number(event.target.value)}));
+    root.querySelector('#shows').addEventListener('change', (event) => this.onShows(event.target.value));
     this.#on('#by', (field) => this.onView({by: Number(field.value)}));
     this.#on('#states', (field) => this.onView({states: field.checked}));
     this.#on('#idle', (field) => this.onView({idle: field.checked}));
@@ -26,7 +27,8 @@ class Controls {
     field.addEventListener('change', () => change(field));
   }
 
-  show(view, isIcicle) {
+  show(view, isIcicle, shows) {
+    this.root.querySelector(`[name=shows][value="${shows}"]`).checked = true;
     this.root.querySelector(`[name=mode][value="${view.mode}"]`).checked = true;
     this.root.querySelector('#by').value = view.by;
     this.root.querySelector('#states').checked = view.states;

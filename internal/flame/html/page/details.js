@@ -42,12 +42,21 @@ class BoxText {
     return splitOf(on[node], off[node], unknown[node]);
   }
 
+  // differences are the lines about a frame in a comparison.
+  differences(node) {
+    const {graph} = this;
+    const side = (when, ns) => `${when} ${spell(ns[node])}, ${percent(ns[node], ns[0])} of all`;
+    return [side('Now', graph.total), side('Before', graph.before),
+      describeChange(graph.total[node], graph.before[node], graph.total[0], graph.before[0], spell)];
+  }
+
   // lines are for the tooltip and for screen readers.
   lines(box) {
     const {graph, flame} = this;
     if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.node, box.ns)}`];
     const {node} = box;
     const time = graph.total[node];
+    if (graph.isCompared) return [flame.name(node), this.kind(node), ...this.differences(node)];
     const split = this.split(node);
     const lines = [flame.name(node), this.kind(node), ...describeTime(time, graph.self(node), this.shares(node, time), spell)];
     if (split.length > 0) lines.push(describeSplit(split));
@@ -76,6 +85,10 @@ class Details {
     this.name.textContent = flame.name(node);
     this.facts.replaceChildren();
     this.#fact('Kind', boxText.kind(node));
+    if (graph.isCompared) {
+      this.#time('Before', graph.before[node]);
+      this.#fact('Change', describeChange(graph.total[node], graph.before[node], graph.total[0], graph.before[0], spell));
+    }
     this.#time('Time', graph.total[node]);
     this.#fact('Share', boxText.shares(node, graph.total[node]));
     this.#time('Self', graph.self(node));

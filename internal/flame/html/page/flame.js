@@ -150,8 +150,10 @@ class Flame {
     if (box.count > 1) return palette.tones.small;
     const {node} = box;
     if (box.depth < graph.depth[this.zoomed]) return palette.tones.past;
+    const kind = profile.nameKind[graph.name[node]];
+    if (graph.isCompared) return palette.tones[changeTone(kind, graph.total[node], graph.before[node], Math.max(graph.total[0], graph.before[0]))];
     if (graph.isIdle[node]) return palette.tones.idle;
-    return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
+    return palette.box(graph.name[node], kind, graph.on[node], graph.off[node]);
   }
 
   text(box) {

@@ -5,9 +5,13 @@ const IDLE_SHARE = 0.06;
 class Graph {
   levels = 0; // of nodes above the root
 
-  constructor(shape) {
+  // baseScale is by what the times of another profile are multiplied to compare with it; undefined: there is none.
+  constructor(shape, baseScale) {
     const {length, parent, name, mark, module, depth, child, childFrom, idle} = shape;
     Object.assign(this, {length, parent, name, mark, module, depth, child, childFrom, idle});
+    this.isCompared = baseScale !== undefined;
+    this.baseScale = baseScale;
+    this.before = new Float64Array(this.isCompared ? length : 0); // ns of the other profile, scaled once the graph is complete
     this.on = new Float64Array(length); // ns, of a node and all above
     this.off = new Float64Array(length);
     this.unknown = new Float64Array(length);
@@ -29,6 +33,8 @@ class Graph {
   // complete computes the totals, and places children side by side: start is where a node begins, and width how wide it is drawn, in ns
   // from the left. Nothing can be added after it. It yields between its parts.
   *complete() {
+    // As in Go, times are scaled before they are added up, so that sums stay exact.
+    for (let node = 0; node < this.before.length; node++) this.before[node] = Math.floor(this.before[node] * this.baseScale + 0.5);
     for (let node = this.length - 1; node > 0; node--) {
       const parent = this.parent[node];
       this.on[parent] += this.on[node];
@@ -38,12 +44,13 @@ class Graph {
       this.intervals[parent] += this.intervals[node];
       this.waits[parent] += this.waits[node];
       this.unknowns[parent] += this.unknowns[node];
+      if (this.isCompared) this.before[parent] += this.before[node];
     }
     yield;
     this.total = new Float64Array(this.length);
     for (let node = 0; node < this.length; node++) {
       this.total[node] = this.on[node] + this.off[node] + this.unknown[node];
-      if (this.total[node] > 0 && this.depth[node] > this.levels) this.levels = this.depth[node];
+      if (this.total[node] + (this.before[node] ?? 0) > 0 && this.depth[node] > this.levels) this.levels = this.depth[node];
     }
     yield;
     this.#setWidths();
@@ -60,11 +67,11 @@ class Graph {
 
   // setWidths makes nodes as wide as their time; those of folded waits for work are narrower.
   #setWidths() {
-    this.width = this.total.slice();
+    this.width = this.isCompared ? this.#largerWidths() : this.total.slice();
     this.isIdle = new Uint8Array(this.length);
     if (this.idle === 0) return;
-    const idle = this.total[this.idle];
-    const busy = this.total[0] - idle;
+    const idle = this.width[this.idle];
+    const busy = this.width[0] - idle;
     const part = busy > 0 ? Math.min(1, IDLE_SHARE / (1 - IDLE_SHARE) * busy / idle) : 1;
     for (let node = this.idle; node < this.length; node++) {
       if (node !== this.idle && !this.isIdle[this.parent[node]]) continue;
@@ -72,6 +79,21 @@ class Graph {
       this.width[node] *= part;
     }
     this.width[0] = busy + this.width[this.idle];
+  }
+
+  // largerWidths are the widths of a comparison: of each node the larger of both own times, and the widths above it.
+  #largerWidths() {
+    const widths = new Float64Array(this.length);
+    for (let node = this.length - 1; node >= 0; node--) {
+      let [now, before] = [this.total[node], this.before[node]];
+      for (let i = this.childFrom[node]; i < this.childFrom[node + 1]; i++) {
+        now -= this.total[this.child[i]];
+        before -= this.before[this.child[i]];
+        widths[node] += widths[this.child[i]];
+      }
+      widths[node] += Math.max(now, before);
+    }
+    return widths;
   }
 
   // whole is the time that a node's share is of, and what to call it.
@@ -102,7 +124,7 @@ class Graph {
       let next = 0;
       for (let i = this.childFrom[at]; i < this.childFrom[at + 1]; i++) {
         const child = this.child[i];
-        if (isNamed(child, name) && this.total[child] > this.total[next] * (next > 0)) next = child;
+        if (isNamed(child, name) && this.width[child] > this.width[next] * (next > 0)) next = child;
       }
       if (next === 0) break;
       at = next;

@@ -35,7 +35,7 @@ function layOut(graph, from, to, width, levels) {
     for (let i = firstAfter(graph, node, from); i < graph.childFrom[node + 1]; i++) {
       const child = graph.child[i];
       if (graph.start[child] >= to) break;
-      if (graph.total[child] === 0) continue;
+      if (graph.width[child] === 0) continue;
       if (graph.width[child] * scale >= SMALL) {
         together();
         visit(child, depth);
@@ -48,7 +48,7 @@ function layOut(graph, from, to, width, levels) {
     together();
   };
 
-  if (graph.total[0] > 0) visit(0, 0);
+  if (graph.width[0] > 0) visit(0, 0);
   return rows;
 }
 

@@ -4,10 +4,13 @@
 function* shapeOf(profile, view) {
   const shaper = new Shaper(profile, view);
   const end = new Int32Array(profile.cellNs.length).fill(-1);
-  for (const cell of cellsOf(profile, view)) {
-    const kind = profile.kindClass[profile.cellKind[cell]];
-    if (view.has(kind) && (profile.cellNs[cell] > 0 || profile.samplesFrom[cell + 1] > profile.samplesFrom[cell])) end[cell] = shaper.end(cell, kind);
-    if (cell % 4096 === 0) yield;
+  for (const side of sidesOf(profile, view)) {
+    for (const cell of cellsOf(profile, side)) {
+      const kind = profile.kindClass[profile.cellKind[cell]];
+      const isSample = profile.isSpread && kind === CLASS.onCPU && profile.cellCount[cell] > 0;
+      if (view.has(kind) && (profile.cellNs[cell] > 0 || isSample)) end[cell] = shaper.end(cell, kind);
+      if (cell % 4096 === 0) yield;
+    }
   }
   const {shape} = shaper;
   yield* shape.complete();
@@ -17,24 +20,44 @@ function* shapeOf(profile, view) {
 
 // graphOf makes the graph of a view's time range.
 function* graphOf(profile, view, {shape, end}) {
-  const graph = new Graph(shape);
-  const attribution = new Attribution(profile, view, (cell, ns, count) => graph.add(end[cell], CLASS.onCPU, ns, count, 0));
+  const graph = new Graph(shape, profile.base && profile.scaleOfBase(view));
+  const [side, base] = sidesOf(profile, view);
+  graph.quality = yield* addCells(profile, side, (cell, kind, ns, count, waits) => graph.add(end[cell], kind, ns, count, waits), end);
+  if (base) yield* addCells(profile, base, (cell, kind, ns) => { graph.before[end[cell]] += ns; }, end);
+  yield* graph.complete();
+  return graph;
+}
+
+// addCells reports the times of a view's cells that have an end by add(cell, kind, ns, count, waits), and returns how well its time
+// on the CPU is sampled.
+function* addCells(profile, view, add, end) {
+  const attribution = new Attribution(profile, view, (cell, ns, count) => add(cell, CLASS.onCPU, ns, count, 0));
   for (const cell of cellsOf(profile, view)) {
     const kind = profile.kindClass[profile.cellKind[cell]];
     if (end[cell] >= 0 && !(profile.isSpread && kind === CLASS.onCPU)) {
       const ns = profile.nsWithin(cell, view.from, view.to);
       if (ns > 0) {
         const [count, waits] = profile.countsWithin(cell, ns);
-        graph.add(end[cell], kind, ns, count, waits);
+        add(cell, kind, ns, count, waits);
         if (kind === CLASS.onCPU) attribution.keep(cell, ns, count);
       }
     }
     if (cell % 4096 === 0) yield;
   }
   if (profile.isSpread && view.has(CLASS.onCPU)) yield* attribution.run();
-  graph.quality = attribution.quality;
-  yield* graph.complete();
-  return graph;
+  return attribution.quality;
+}
+
+// sidesOf is the view, and in a comparison the view of the other side: all of its time, and of its threads those of the same names.
+function sidesOf(profile, view) {
+  if (!profile.base) return [view];
+  const nameOf = (thread) => profile.commRoot[profile.threadLabel[thread]];
+  const all = Array.from(profile.tid, (_, thread) => thread);
+  const names = view.threads && new Set(Array.from(view.threads, nameOf));
+  return [
+    view.threads ? view : view.with({threads: new Set(all.slice(0, profile.threads))}),
+    view.with({from: 0, to: 0, threads: new Set(all.slice(profile.threads).filter((thread) => !names || names.has(nameOf(thread))))}),
+  ];
 }
 
 function* cellsOf(profile, view) {

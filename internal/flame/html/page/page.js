@@ -4,6 +4,7 @@ const at = (selector) => document.querySelector(selector);
 class Page {
   #merging = 0; // number of the newest view; work for older ones stops
   searched = '';
+  shows = 'graph'; // or 'table'
   #shaped; // the newest shape, and its view
 
   constructor(about, profile) {
@@ -15,6 +16,7 @@ class Page {
     this.boxText = new BoxText(this.flame);
     this.tooltip = new Tooltip(at('#tooltip'));
     this.details = new Details(this.boxText, at('#details'));
+    this.functions = new FunctionTable(profile, at('#table'));
     this.crumbs = new Crumbs(at('#crumbs'));
     this.controls = new Controls(profile, at('#controls'));
     this.threads = new Threads(profile, at('#threads'));
@@ -40,6 +42,9 @@ class Page {
     this.threads.onChoose = (threads) => this.change({threads});
     this.threads.onArrange = () => this.link.changed();
     controls.onView = (values) => this.change(values);
+    this.functions.onChoose = () => this.link.changed();
+    this.functions.onFind = (name) => this.#findInGraph(name);
+    controls.onShows = (what) => this.turnTo(what);
     controls.onFlip = (isIcicle) => this.flip(isIcicle);
     controls.onSearch = (text) => this.search(text);
     controls.onReset = () => this.reset();
@@ -78,7 +83,12 @@ class Page {
       return entry;
     };
     const user = (share) => palette.tones[`t${share * SHADES + 1}`].fill;
-    at('#colours').replaceChildren(
+    if (this.profile.base) {
+      const change = (step) => palette.tones[`d${STEPS + step}`].fill;
+      const steps = Array.from({length: STEPS}, (_, i) => i + 1);
+      at('#colours').replaceChildren(item('shrank', ...steps.map((n) => change(-n)).reverse()), item('same', change(0)),
+        item('grew, by share of the whole', ...steps.map(change)), item('width: the larger of both'));
+    } else at('#colours').replaceChildren(
       item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
       item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
       item('runnable', palette.tones.delay.fill),
@@ -103,11 +113,15 @@ class Page {
     return this.rendered;
   }
 
-  async #restore({view, isIcicle, filter, order, searched, zoom}) {
+  async #restore({view, isIcicle, shows, filter, order, sort, searched, zoom, chosen}) {
     this.view = new View(view);
     this.isIcicle = isIcicle;
     this.flame.isIcicle = isIcicle;
     this.threads.arrangeBy(filter, order);
+    this.shows = shows;
+    this.functions.arrangeBy(sort);
+    this.functions.chosen = Math.max(0, this.profile.name.indexOf(chosen));
+    this.#placeMain();
     this.controls.search.value = searched;
     this.#find(searched);
     const number = this.#merging + 1;
@@ -124,7 +138,7 @@ class Page {
     const differs = (...names) => !before || names.some((name) => before[name] !== view[name]);
     const number = ++this.#merging;
     this.#caption();
-    this.controls.show(view, this.isIcicle);
+    this.controls.show(view, this.isIcicle, this.shows);
     if (differs('mode', 'idle', 'fold', 'threads')) this.#showStrip();
     else this.strip?.select(view);
     if (!differs('from', 'to')) this.threads.choose(view);
@@ -132,12 +146,17 @@ class Page {
     const graph = await inSlices(this.#buildGraph(view), () => number !== this.#merging);
     if (!graph) return this.rendered;
     at('#graph').setAttribute('aria-busy', false);
-    at('#nothing').hidden = graph.total[0] > 0;
+    at('#nothing').hidden = graph.width[0] > 0;
     this.flame.show(graph);
     this.#subtitle(graph.quality);
     this.#searchGraph();
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused, view.reverse);
+    if (this.shows === 'table') {
+      const sums = await inSlices(this.#sumFunctions(view), () => number !== this.#merging);
+      if (!sums) return this.rendered;
+      this.functions.show(sums, this.finder);
+    }
     if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
     this.link.changed();
     return undefined;
@@ -156,6 +175,33 @@ class Page {
       this.#shaped = {view, ...yield* shapeOf(this.profile, view)};
     }
     return yield* graphOf(this.profile, view, this.#shaped);
+  }
+
+  // sumFunctions adds up functions without roots, and without waits for work if these are folded.
+  *#sumFunctions(view) {
+    const plain = view.with({by: BY.none, reverse: false, states: false, fold: false, idle: view.idle && !view.fold});
+    const graph = yield* graphOf(this.profile, plain, yield* shapeOf(this.profile, plain));
+    return yield* sumsByFunction(graph, this.profile.name.length);
+  }
+
+  // turnTo shows the graph or the table.
+  turnTo(what) {
+    this.shows = what;
+    this.#placeMain();
+    return this.change({});
+  }
+
+  #placeMain() {
+    const isTable = this.shows === 'table';
+    for (const selector of ['#crumbs', '#scroller', '#colours']) at(selector).hidden = isTable;
+    at('#table').hidden = !isTable;
+  }
+
+  // findInGraph searches for a function by its name.
+  #findInGraph(name) {
+    this.controls.search.value = name;
+    this.search(name);
+    return this.turnTo('graph');
   }
 
   #caption() {
@@ -179,13 +225,14 @@ class Page {
   flip(isIcicle) {
     this.isIcicle = isIcicle;
     this.flame.flip(isIcicle);
-    this.controls.show(this.view, isIcicle);
+    this.controls.show(this.view, isIcicle, this.shows);
     this.link.changed();
   }
 
   search(text) {
     this.#find(text);
     this.#searchGraph();
+    if (this.functions.sums) this.functions.show(this.functions.sums, this.finder);
     this.link.changed();
   }
 
@@ -286,6 +333,7 @@ class Page {
       '3': () => this.change({mode: MODE.offCPU}),
       '4': () => this.profile.hasWakes && this.change({mode: MODE.waker}),
       'r': () => this.change({reverse: !view.reverse}),
+      'v': () => this.turnTo(this.shows === 'graph' ? 'table' : 'graph'),
       'i': () => this.flip(!this.isIcicle),
       's': () => this.change({states: !view.states}),
       'w': () => this.change({idle: !view.idle}),

@@ -9,6 +9,9 @@ class Profile {
     this.isSpread = about.spread; // on-CPU time is divided among samples, see Attribution
     this.period = about.period; // of samples, ns; 0: unknown
     this.notSampled = about.notSampled; // the stack
+    this.span = about.span;
+    this.window = about.window;
+    this.base = about.base; // what it is compared with; undefined: nothing
     this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker, idle: about.idle};
     this.#readNames(about, packed);
     this.#readStacks(about, packed);
@@ -165,6 +168,17 @@ class Profile {
   stackOf(cell) {
     const isTime = this.isSpread && this.cellStack[cell] === 0 && this.kindClass[this.cellKind[cell]] === CLASS.onCPU;
     return isTime ? this.notSampled : this.cellStack[cell];
+  }
+
+  // threads is the number of threads; those of base come after them.
+  get threads() {
+    return this.base?.thread ?? this.tid.length;
+  }
+
+  // scaleOfBase is the length of a view's time range divided by that of base.
+  scaleOfBase({from, to}) {
+    const window = to > 0 ? Math.min(to * this.slot, this.span) - from * this.slot : this.window;
+    return window > 0 && this.base.window > 0 ? window / this.base.window : 1;
   }
 
   // nsWithin is the time of a cell in the slots from `from` to before `to`; all of it if to is 0.

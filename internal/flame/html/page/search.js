@@ -17,7 +17,7 @@ class Search {
     const under = new Uint8Array(graph.length); // it, or one of its callers, is found
     this.#within = new Uint8Array(graph.length);
     for (let node = 1; node < graph.length; node++) {
-      const isFound = graph.total[node] > 0 ? this.#found[graph.name[node]] : 0;
+      const isFound = graph.width[node] > 0 ? this.#found[graph.name[node]] : 0;
       const isUnder = under[graph.parent[node]];
       if (isFound) this.frames++;
       if (isFound && !isUnder) this.#outermost.push(node);
@@ -36,6 +36,11 @@ class Search {
     return this.#outermost.reduce((ns, at) => (isAbove(at) ? ns + graph.total[at] : ns), 0);
   }
 
+  // hasName is whether frames of a name are found.
+  hasName(name) {
+    return this.#found[name] === 1;
+  }
+
   // text is the result as text.
   text(zoomed) {
     return resultOf(this.matches, this.frames, zoomed, (node) => percent(this.ns(node), this.graph.total[node]));
@@ -49,7 +54,7 @@ class Search {
     for (let i = firstAfter(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
       const child = graph.child[i];
       if (graph.start[child] >= box.start + box.span) break;
-      if (this.#within[child] && graph.total[child] > 0) return true;
+      if (this.#within[child] && graph.width[child] > 0) return true;
     }
     return false;
   }

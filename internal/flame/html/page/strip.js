@@ -32,7 +32,7 @@ class Strip {
     this.isFolded = view.fold && view.idle;
     this.mode = view.mode;
     this.bands = BANDS.map(() => new Float64Array(profile.slots));
-    for (let thread = 0; thread < profile.tid.length; thread++) {
+    for (let thread = 0; thread < profile.threads; thread++) {
       if (view.hasThread(thread)) this.#addThread(thread, bandOfKind);
     }
     this.sums = new Float64Array(profile.slots);

@@ -61,8 +61,8 @@ class Threads {
   show(view) {
     const {profile} = this;
     this.#chosen = view.threads;
-    this.times = BANDS.map(() => new Float64Array(profile.tid.length));
-    for (let thread = 0; thread < profile.tid.length; thread++) {
+    this.times = BANDS.map(() => new Float64Array(profile.threads));
+    for (let thread = 0; thread < profile.threads; thread++) {
       for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
         const band = BAND_OF[profile.kindClass[profile.cellKind[cell]]];
         this.times[band][thread] += profile.nsWithin(cell, view.from, view.to);
@@ -98,7 +98,7 @@ class Threads {
 
   #arrange() {
     const {profile} = this;
-    const all = Array.from({length: profile.tid.length}, (_, i) => i);
+    const all = Array.from({length: profile.threads}, (_, i) => i);
     const text = (thread) => `${this.#name(thread)} ${this.#number(thread)}`.toLowerCase();
     const filter = this.filter.toLowerCase();
     this.#listed = filter ? all.filter((thread) => text(thread).includes(filter)) : all;
@@ -117,7 +117,7 @@ class Threads {
   }
 
   #showCounts() {
-    const all = this.profile.tid.length;
+    const all = this.profile.threads;
     const listed = this.#listed.length < all ? `${grouped(this.#listed.length)} of ` : '';
     const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
     this.counts.textContent = `${listed}${counted(all, 'thread')}${chosen}`;

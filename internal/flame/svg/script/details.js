@@ -37,19 +37,7 @@ function differences(t, i) {
     const share = `${when} ${amount(t, sum[i])}, ${percent(sum[i], sum[0])} of all`;
     return t.counts ? share : `${share}, ${withWaits(t, i, counted(times[i], 'time'), waits[i])}`;
   };
-  return [side('Now', t.now, t.times, t.waits), side('Before', t.before, t.timesBefore, t.waitsBefore), changeOf(t, t.now[i], t.before[i])];
-}
-
-// changeOf describes a change of time: absolute, relative, and in its share of all.
-function changeOf(t, now, before) {
-  if (before === 0) return 'New';
-  if (now === 0) return 'Gone';
-  const points = 100 * (now / t.now[0] - before / t.before[0]);
-  const share = trimmed(Math.abs(points).toFixed(2));
-  const ofAll = share === '0' ? 'the same share' : `${points < 0 ? '−' : '+'}${share} points`;
-  if (now === before) return `The same, ${ofAll}`;
-  const sign = now > before ? '+' : '−', change = Math.abs(now - before);
-  return `${sign}${amount(t, change)} (${sign}${percent(change, before)}), ${ofAll}`;
+  return [side('Now', t.now, t.times, t.waits), side('Before', t.before, t.timesBefore, t.waitsBefore), describeChange(t.now[i], t.before[i], t.now[0], t.before[0], (n) => amount(t, n))];
 }
 
 // Tip shows details beside a point and inside the window.

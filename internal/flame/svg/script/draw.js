@@ -3,10 +3,7 @@
 function classOf(t, i) {
   if (!t.changes && isIdle(t, i)) return 'idle';
   if (!t.changes) return toneOf(t.kind[i], t.symbol[i], t.on[i], t.off[i]);
-  const {steps} = t.look;
-  const change = t.now[i] - t.before[i], whole = Math.max(t.now[0], t.before[0]);
-  const strength = change === 0 ? 0 : Math.floor(Math.min(1, 2 * Math.sqrt(Math.abs(change) / whole)) * steps + 0.5);
-  return `d${steps + Math.sign(change) * strength + (t.kind[i] === KIND.kernel ? 2 * steps + 1 : 0)}`;
+  return changeTone(t.kind[i], t.now[i], t.before[i], Math.max(t.now[0], t.before[0]));
 }
 
 // levelTop is the upper edge of a level of frames.
