@@ -31,7 +31,6 @@ func newTree() tree { return tree{nodes: make(map[node]uint32), names: make(map[
 
 // stackText holds the texts that events write for a stack.
 type stackText struct {
-	blocked   string // the name of a slice of a thread that is blocked with it, as a JSON string; "": no function is known
 	innermost string // its innermost function, as a JSON string; "": it has none
 	end       string // what ends the arguments and names the stack
 }
@@ -59,23 +58,13 @@ func (c *conversion) stackOf(s *tracks.Stack) *stackText {
 
 func (c *conversion) describe(s *tracks.Stack) *stackText {
 	var frames []function
-	user := 0
-	for i, f := range s.Frames {
-		if i == len(s.Frames)-s.Kernel {
-			user = len(frames)
-		}
+	for _, f := range s.Frames {
 		frames = append(frames, c.framesAt(f)...)
 	}
 	if len(frames) == 0 {
 		return &c.noStack
 	}
-	if s.Kernel == 0 {
-		user = len(frames)
-	}
 	text := &stackText{innermost: quoted(frames[len(frames)-1].name)}
-	if in := stacks.BlockedIn(names(frames[:user]), names(frames[user:])); in != "" {
-		text.blocked = quoted(stacks.BlockedName(in, 0))
-	}
 	if leaf, fits := c.tree.add(frames, s.Cut); fits {
 		text.end = `},"sf":` + strconv.FormatUint(uint64(leaf), 10)
 	} else {

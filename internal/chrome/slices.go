@@ -1,10 +1,10 @@
 package chrome
 
 import (
+	"fmt"
 	"strconv"
 
 	"wprof/format"
-	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
@@ -120,14 +120,11 @@ func (c *conversion) waited(tr *track, s *tracks.Slice) {
 
 // blocked draws a time in which a thread was blocked.
 func (c *conversion) blocked(tr *track, s *tracks.Slice) {
-	of := c.stackOf(s.Stack)
-	name := of.blocked
-	if name == "" {
-		name = c.state(s.State).blocked
-	}
-	b := c.begin(name, tr, s)
+	of, wait := c.stackOf(s.Stack), c.waitOf(s.Wait)
+	b := c.begin(wait.name, tr, s)
 	b = append(append(b, `,"args":{"state":"`...), c.stateName(s.State)...)
 	b = strconv.AppendInt(append(b, `","prio":`...), int64(s.Prio), 10)
+	b = append(b, wait.args...)
 	if s.SinceKnown && s.Since < s.From {
 		b = appendMicros(append(b, `,"length_us":`...), s.To-s.Since)
 	}
@@ -137,17 +134,37 @@ func (c *conversion) blocked(tr *track, s *tracks.Slice) {
 	c.out.b = append(of.endArgs(b), '}')
 }
 
-// stateText holds the texts of a state.
-type stateText struct {
-	name    string
-	blocked string // a block in it of which no stack was taken, as a JSON string
+// waitText holds the texts of a wait.
+type waitText struct {
+	name string // of its slice, as a JSON string
+	args string // members of args; each begins with a comma
 }
+
+func (c *conversion) waitOf(of *tracks.Wait) *waitText {
+	if known, found := of.Own.(*waitText); found {
+		return known
+	}
+	t := &waitText{name: quoted(of.Name)}
+	for _, one := range [...]struct{ name, text string }{{"wait_class", of.ClassName()}, {"wait_file", of.File()}, {"wait_peer", of.Peer()}} {
+		if one.text != "" {
+			t.args += `,"` + one.name + `":` + quoted(c.texts.Clean([]byte(one.text)))
+		}
+	}
+	if d := of.Def; d.GetIsFutex() {
+		t.args += `,"futex":` + quoted(fmt.Sprintf("%#x", d.Futex))
+	}
+	of.Own = t
+	return t
+}
+
+// stateText holds the text of a state.
+type stateText struct{ name string }
 
 func (c *conversion) state(s format.State) stateText {
 	if known, found := c.states[s]; found {
 		return known
 	}
-	text := stateText{name: s.String(), blocked: quoted(stacks.BlockedName("", s))}
+	text := stateText{name: s.String()}
 	if len(c.states) < 1<<12 { // all that are; a hostile stream may have more
 		c.states[s] = text
 	}

@@ -77,7 +77,7 @@ func TestThreadStatesAndEventsAreDrawn(t *testing.T) {
 `, `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
-X blocked:_futex_wait 100/101 @0.000 +100.001 main;futex_wait;schedule {"length_us":100.101,"prio":120,"state":"S"}
+X blocked:_futex_wait 100/101 @0.000 +100.001 main;futex_wait;schedule {"length_us":100.101,"prio":120,"state":"S","wait_class":"condition"}
 X Runnable 100/101 @100.001 +0.499 {"cpu":1,"prio":120,"waker":"ping 100"}
 i wakes_pong 100/100 @100.001 {"cpu":0,"tid":101}
 s wakes 100/100 @100.001 id=1

@@ -118,6 +118,9 @@ func (p *profile) waited(t *thread, s *tracks.Slice) {
 	if s.Stack != nil {
 		w.stack = *p.shared.stack(s.Stack)
 	}
+	if s.Wait != nil && s.Wait.Def != nil {
+		w.stack.blockedIn = p.shared.string(s.Wait.Name)
+	}
 	w.until = s.To
 	r := reasonOf(s)
 	t.sample(p, s.From, p.shared.label(w.stack.node, r.name, r.category, r.subcategory), s.To-s.From, 0)

@@ -38,6 +38,12 @@ const (
 	annRan
 	annLongestDelay
 	annThread
+	annWaitClass
+	annWaitFD
+	annWaitFile
+	annWaitPeer
+	annFutex
+	annLockOwner
 )
 
 func annotationNames() []string {
@@ -49,6 +55,8 @@ func annotationNames() []string {
 		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid", annNSTID: "ns_tid", annNSPID: "ns_pid",
 		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns", annContext: "waking_context",
 		annRuns: "runs", annRan: "running_ns", annLongestDelay: "longest_delay_ns", annThread: "thread",
+		annWaitClass: "wait_class", annWaitFD: "wait_fd", annWaitFile: "wait_file", annWaitPeer: "wait_peer",
+		annFutex: "futex", annLockOwner: "lock_owner",
 	}
 }
 

@@ -84,6 +84,7 @@ func (fixed) Command(id uint32) *format.Command {
 	return nil
 }
 
+func (fixed) Wait(format.WaitID) *format.Wait { return nil }
 func (fixed) Stack(id format.StackID) *format.Stack {
 	if id > 8 {
 		return nil

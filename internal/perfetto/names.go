@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"wprof/format"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -90,18 +89,15 @@ type cpuName struct {
 	name       uint64
 }
 
-// stateText holds the ids of a state's texts.
-type stateText struct {
-	text uint64
-	name uint64 // of a block in it of which no stack was taken
-}
+// stateText holds the id of a state's text.
+type stateText struct{ text uint64 }
 
 // stateOf returns the ids of a state's texts, which it describes if they are new.
 func (w *view) stateOf(state format.State) stateText {
 	if known, found := w.seq.states[state]; found {
 		return known
 	}
-	of := stateText{text: w.text(state.String()), name: w.name(stacks.BlockedName("", state))}
+	of := stateText{text: w.text(state.String())}
 	w.seq.states[state] = of
 	return of
 }

@@ -3,7 +3,6 @@ package perfetto
 import (
 	"strconv"
 
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -62,17 +61,10 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 
 // blocked draws a time in which a thread was blocked, on a track that need not be its own.
 func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
-	of, state := w.stackOf(s.Stack), w.stateOf(s.State)
-	name := of.name
-	if name == 0 {
-		name = state.name
-	}
+	of, state, wait := w.stackOf(s.Stack), w.stateOf(s.State), w.waitOf(s.Wait)
+	name := wait.name
 	if s.Open {
-		in := ""
-		if s.Stack != nil {
-			in = s.Stack.BlockedIn()
-		}
-		name = w.name(stacks.BlockedName(in, s.State) + stillOpen)
+		name = w.name(s.Wait.Name + stillOpen)
 	}
 	var who uint64
 	if track != t.drawn.track {
@@ -80,6 +72,7 @@ func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
 	}
 	w.seq.start(sliceBegin, track, name)
 	w.seq.value(annState, state.text)
+	w.annotateWait(s.Wait, wait)
 	if who != 0 {
 		w.seq.value(annThread, who)
 	}

@@ -3,13 +3,11 @@ package perfetto
 import (
 	"strings"
 
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
 // stackText holds the ids of a stack's texts.
 type stackText struct {
-	name      uint64 // of a block in it; 0: no function is known
 	text      uint64 // its functions, innermost first; 0: none
 	callstack uint64
 }
@@ -26,9 +24,6 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 		out, of.callstack = w.seq.interned.internStack(out, s)
 		return out
 	})
-	if in := s.BlockedIn(); in != "" {
-		of.name = w.name(stacks.BlockedName(in, 0))
-	}
 	if functions := s.Shown(); len(functions) > 0 {
 		of.text = w.text(strings.Join(functions, "\n"))
 	}

@@ -66,13 +66,8 @@ func (m *Maker) waitLabels(id format.WaitID, w *format.Wait) *Labels {
 	if known, found := m.waits.Get(id); found {
 		return known
 	}
-	labels := &Labels{labelCall: m.texts.Clean(w.Call), labelFile: m.texts.Clean(w.Path)}
-	if labels[labelFile] == "" && w.HasFd {
-		labels[labelFile] = w.FileName()
-	}
-	labels[labelPeer] = m.texts.Clean(w.Remote)
-	if labels[labelPeer] == "" && w.Accepts {
-		labels[labelPeer] = m.texts.Clean(w.Local)
+	labels := &Labels{
+		labelCall: m.texts.Clean(w.Call), labelFile: m.texts.Clean([]byte(waits.File(w))), labelPeer: m.texts.Clean([]byte(waits.Peer(w))),
 	}
 	m.waits.Put(id, labels)
 	return labels

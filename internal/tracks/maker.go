@@ -11,7 +11,7 @@ type Maker struct {
 
 // NewMaker returns a Maker that looks definitions up in defs.
 func NewMaker(defs Definitions) *Maker {
-	m := &Maker{resolver: resolver{defs: defs}}
+	m := &Maker{resolver: resolver{defs: defs, waits: newWaitResolver(defs)}}
 	m.plain = newPlainItems(&m.resolver)
 	m.typed = newTypedItems(&m.resolver)
 	m.typed.open.OnDrop = m.typed.drop

@@ -13,6 +13,7 @@ type Definitions interface {
 	Task(format.TaskID) *format.Task
 	Command(id uint32) *format.Command
 	Stack(format.StackID) *format.Stack
+	Wait(format.WaitID) *format.Wait
 	Frame(id uint32) *format.Frame
 	Module(id uint32) *format.Module
 	Clocks() []*format.ClockSnapshot
@@ -27,6 +28,7 @@ type resolver struct {
 	tasks      byid.Table[*Task]
 	stacks     byid.Table[*Stack]
 	frames     byid.Table[*Frame]
+	waits      waitResolver
 	frameCount int // of the stacks in the table
 	section    uint32
 }
@@ -36,6 +38,7 @@ func (r *resolver) newSection() {
 	r.tasks.Clear()
 	r.stacks.Clear()
 	r.frames.Clear()
+	r.waits.newSection()
 	r.frameCount = 0
 	r.section++
 }

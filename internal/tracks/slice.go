@@ -8,6 +8,7 @@ type Slice struct {
 	*timeline.Span
 	Task  *Task  // the thread, under its name at the end of the slice
 	Stack *Stack // of SpanBlocked: where the thread was blocked; nil: none was taken
+	Wait  *Wait  // of SpanBlocked: what it waited for
 	Waker *Task  // of SpanRunning and SpanRunnable: the last waker of the thread; nil: not known, or it was not woken
 
 	// Of several times on the CPU that are drawn as one: their number, sum, and the longest delay before one; Runs is 0 if it is one.

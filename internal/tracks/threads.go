@@ -87,6 +87,7 @@ func (d *Drawer) span(s *timeline.Span) {
 	case timeline.SpanBlocked:
 		l.until = s.To
 		d.slice.Stack = d.drawnStack(s.Stack)
+		d.slice.Wait = d.waits.wait(waitKey{s.Wait, s.Stack, s.State}, d.slice.Stack, k.Def.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0)
 	}
 	if d.options.OffCPU == nil || s.Kind != timeline.SpanUnknown && s.Kind != timeline.SpanNew && d.options.OffCPU(&d.slice) {
 		d.drawRuns(l)

@@ -34,6 +34,7 @@ func (defined) Task(id format.TaskID) *format.Task {
 }
 
 func (defined) Command(uint32) *format.Command     { return nil }
+func (defined) Wait(format.WaitID) *format.Wait    { return nil }
 func (defined) Stack(format.StackID) *format.Stack { return nil }
 func (defined) Frame(uint32) *format.Frame         { return nil }
 func (defined) Clocks() []*format.ClockSnapshot    { return nil }

@@ -1,6 +1,8 @@
 package waits
 
 import (
+	"strings"
+
 	"wprof/format"
 )
 
@@ -181,6 +183,9 @@ func callOf(kernel []string) string {
 	for _, name := range kernel {
 		if call := CallOf(name); call != "" {
 			return call
+		}
+		if strings.HasPrefix(strings.TrimLeft(name, "_"), "futex_wait") {
+			return "futex"
 		}
 	}
 	return ""

@@ -42,6 +42,25 @@ func Object(c Class, w *format.Wait) string {
 	return ""
 }
 
+// File returns what a wait's descriptor is: the end of its path, or what it is otherwise; "" if it waits for none. w may be nil.
+func File(w *format.Wait) string {
+	switch {
+	case !w.GetHasFd():
+		return ""
+	case len(w.Path) > 0:
+		return string(w.Path)
+	}
+	return w.FileName()
+}
+
+// Peer returns the other end of the socket that a wait is for, or the address at which it listens; "" if there is none. w may be nil.
+func Peer(w *format.Wait) string {
+	if w.GetAccepts() {
+		return string(w.Local)
+	}
+	return string(w.GetRemote())
+}
+
 // IsClient reports whether a socket is the end of a connection that its process has opened: the other end has a port that services
 // use, its own one is of those that the kernel gives (32768 and above by default, ip(7)); a Unix socket has no name of its own.
 func IsClient(w *format.Wait) bool {

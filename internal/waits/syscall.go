@@ -11,6 +11,9 @@ func CallOf(function string) string {
 			break
 		}
 	}
+	if !found {
+		return ""
+	}
 	name, _, _ = strings.Cut(name, ".")
 	return strings.TrimSuffix(strings.TrimSuffix(name, "_time64"), "_time32")
 }
