@@ -2,6 +2,8 @@
 package main
 
 import (
+	"strings"
+
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/perfetto"
@@ -21,6 +23,7 @@ func main() {
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
+				{Name: "max-mb", Kind: cli.Int, Value: "N", Usage: "Largest size of the trace in MB. If it is larger, these are left out in this order, until it fits: " + strings.Join(perfetto.ReductionNames(), "; ") + ". A message says what is. Reads the capture several times; a pipe is copied to a temporary file first."},
 				cli.FailOnLoss(),
 			}},
 		},

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,5 +158,60 @@ func TestPartsAreChosenByFlags(t *testing.T) {
 		if status != 2 || !strings.Contains(stderr, c.stderr) || len(out) > 0 {
 			t.Errorf("%q: status %d, stderr %q, %d bytes", c.args, status, stderr, len(out))
 		}
+	}
+}
+
+// What does not fit is left out in the documented order, of a file and of a pipe, and at last the end of the capture.
+func TestTraceFitsIntoItsSize(t *testing.T) {
+	tool := newTester(t)
+	begin, _, _ := strings.Cut(capture, "+0 cpu0")
+	var text strings.Builder
+	text.WriteString(strings.Replace(begin, "close=+1000000", "close=+3000000000", 1) + "+0 cpu0 state_cpu 2 prio=120\n")
+	const events = 100_000
+	for n := range events {
+		at := (n + 1) * 25_000
+		fmt.Fprintf(&text, "+%d cpu0 waking 2 wakee=3 prio=120 target_cpu=0\n", at-10_000)
+		fmt.Fprintf(&text, "+%d cpu0 switch %d next=%d prev_state=S prev_prio=120 next_prio=120\n", at, 2+n%2, 3-n%2)
+	}
+	text.WriteString("end close=+3000000000\n")
+	stream := fromtext.Stream(t, strings.Replace(text.String(), "+0 cpu0", "task 3 tid=101 pid=101 comm=other process_comm=other start=6\n+0 cpu0", 1))
+	in := filepath.Join(t.TempDir(), "c.wprof")
+	if err := os.WriteFile(in, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		least  int
+		lacks  []string
+		events bool
+	}{
+		{"--max-mb 100 -e runs", 5_000_000, nil, true},
+		{"--max-mb 3 -e runs", 1_000_000, []string{"parts that -e added"}, true},
+		{"--max-mb 1", 300_000, []string{"blocked intervals below 10ms", "blocked intervals below 100ms", "the thread view", "wakeups"}, false},
+		{"--max-mb 1 -e no-sched,runs", 300_000, []string{"blocked", "everything after "}, true},
+	} {
+		out, stderr, status := tool.run(nil, append(strings.Fields(c.args), in)...)
+		limit, _ := strconv.Atoi(strings.Fields(c.args)[1])
+		if status != 0 || len(out) > limit*1_000_000 || len(out) < c.least {
+			t.Errorf("%s: status %d, %d bytes: %s", c.args, status, len(out), stderr)
+		}
+		for _, name := range c.lacks {
+			if !strings.Contains(stderr, name) {
+				t.Errorf("%s: %q is not in %q", c.args, name, stderr)
+			}
+		}
+		if len(c.lacks) == 0 && stderr != "" {
+			t.Errorf("%s: %s", c.args, stderr)
+		}
+		if got := trackEvents(t, out) > 0; got != c.events {
+			t.Errorf("%s: it has track events: %v, want %v", c.args, got, c.events)
+		}
+		piped, _, _ := tool.run(stream, strings.Fields(c.args)...)
+		if !bytes.Equal(piped, out) {
+			t.Errorf("%s: a pipe gives %d bytes, a file %d", c.args, len(piped), len(out))
+		}
+	}
+	if _, stderr, status := tool.run(stream, "--max-mb", "0"); status != 2 || !strings.Contains(stderr, "--max-mb takes a number") {
+		t.Errorf("0 MB: status %d: %s", status, stderr)
 	}
 }

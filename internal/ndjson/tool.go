@@ -11,6 +11,7 @@ import (
 	"wprof/internal/filter"
 	"wprof/internal/firefox"
 	"wprof/internal/records"
+	"wprof/internal/reread"
 )
 
 const restWritten = "the output has all the rest"
@@ -178,15 +179,15 @@ func (j *job) run() error {
 
 // writeTwice reads the input twice, because the header has values that are known only at its end.
 func (j *job) writeTwice(out *cli.Output) error {
-	again, err := reread(j.in.In)
+	again, err := reread.From(j.in.In, "wprof-json", ", and --stream does without")
 	if err != nil {
 		return j.in.Error(err)
 	}
-	defer again.close()
-	if _, err := again.open(); err != nil {
+	defer again.Close()
+	if _, err := again.Open(); err != nil {
 		return j.in.Error(err)
 	}
-	result, err := Write(again.open, out, j.Options)
+	result, err := Write(again.Open, out, j.Options)
 	return j.finish(result, err, out)
 }
 

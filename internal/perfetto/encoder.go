@@ -147,7 +147,7 @@ func (e *encoder) Flush() error {
 	if e.now >= e.nextFlush || len(e.out) >= writeBytes {
 		return e.flush()
 	}
-	return nil
+	return e.err
 }
 
 // flush appends all bundles and writes what there is.

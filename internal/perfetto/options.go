@@ -22,6 +22,8 @@ type Options struct {
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
+	NoWakings bool // of Sched, wakeups are left out
+
 	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
 	// millisecond on, except those of idle kernel threads.
 	BlockedMin time.Duration

@@ -75,7 +75,7 @@ func (e *encoder) ran(c *cpu, at int64, state int64, next *task) {
 // another thread, the full event names the waker.
 func (e *encoder) waking(v *tracks.Event) {
 	c := e.cpu(v.CPU)
-	if c == nil || v.Flags&format.FlagObject == 0 {
+	if c == nil || v.Flags&format.FlagObject == 0 || e.options.NoWakings {
 		return
 	}
 	waker, wakee := e.sides(v, c)

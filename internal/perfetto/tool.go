@@ -1,14 +1,21 @@
 package perfetto
 
-import "wprof/internal/cli"
+import (
+	"strings"
+
+	"wprof/internal/cli"
+	"wprof/internal/reread"
+)
 
 // largeTrace is the size in bytes from which the user interface is slow: 8 million events load in half a minute and
 // take 1.3 GB. docs/wprof-perfetto.md has what was measured.
 const largeTrace = 64 << 20
 
+const restShown = "the trace shows all the rest"
+
 // Run implements wprof-perfetto.
 func Run(inv *cli.Invocation) error {
-	in, err := inv.OpenCapture("convert", "the trace shows all the rest", inv.Args...)
+	in, err := inv.OpenCapture("convert", restShown, inv.Args...)
 	if err != nil {
 		return err
 	}
@@ -18,16 +25,27 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	defer out.Abort()
-	r, err := in.Reader()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
 	options := DefaultOptions()
 	options.Set(inv.Strings("emit"))
 	if inv.IsSet("blocked-min") {
 		options.BlockedMin = inv.Duration("blocked-min")
 	}
+	if inv.IsSet("max-mb") {
+		again, err := reread.From(in.In, "wprof-perfetto", "")
+		if err != nil {
+			return in.Error(err)
+		}
+		defer again.Close()
+		in.In = again.File()
+		if options, err = fit(inv, in, again, options); err != nil {
+			return err
+		}
+	}
+	r, err := in.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
 	done, err := Convert(r, out, options)
 	if err := in.Commit(err, out); err != nil {
 		return err
@@ -35,8 +53,22 @@ func Run(inv *cli.Invocation) error {
 	if done.SkippedCPUs > 0 {
 		inv.Warnf("%s of CPUs from %d on left out, because Perfetto takes no more CPUs", cli.Counted(uint64(done.SkippedCPUs), "event"), maxCPUs)
 	}
-	if done.Bytes > largeTrace {
-		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
+	if done.Bytes > largeTrace && !inv.IsSet("max-mb") {
+		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and --max-mb 32 leaves out details", done.Bytes>>20)
 	}
 	return in.Outcome(cli.CaptureResult{DroppedThreads: done.DroppedThreads, Lost: done.Lost, Damage: r.Damage()}, err)
+}
+
+// fit returns the options with which the trace has at most --max-mb, and reports what they leave out.
+func fit(inv *cli.Invocation, in *cli.Capture, again *reread.Input, o Options) (Options, error) {
+	most := int64(inv.Int("max-mb"))
+	if most < 1 || most > 1<<20 {
+		return o, cli.Usagef("--max-mb takes a number from 1 to %d", 1<<20)
+	}
+	f := &fitting{inv: inv, in: in, again: again, most: most * 1e6}
+	o, dropped, err := f.choose(o)
+	if err == nil && len(dropped) > 0 {
+		inv.Warnf("to fit into %d MB, the trace lacks %s", most, strings.Join(dropped, ", "))
+	}
+	return o, err
 }
