@@ -18,7 +18,7 @@ func shownState(pg *page.Page) string {
 		const {view, flame, profile} = wprof, at = (selector) => document.querySelector(selector);
 		return JSON.stringify({view: {...view, threads: view.threads && [...view.threads].sort((a, b) => a - b)}, range: flame.range,
 			zoomed: flame.graph.path(flame.zoomed).map((node) => flame.name(node)), found: at('#found').value, icicle: flame.isIcicle,
-			filter: at('#threads input').value, order: at('#threads select').value, sort: wprof.functions.order, chosen: wprof.functions.chosen, controls: [...document.querySelectorAll('#controls :checked')].map((e) => e.id + e.value),
+			filter: at('#threads input').value, order: at('#threads select').value, sort: wprof.functions.order, lanes: wprof.lanes.isOpen, chosen: wprof.functions.chosen, controls: [...document.querySelectorAll('#controls :checked')].map((e) => e.id + e.value),
 			rows: [...document.querySelectorAll('.thread')].map((e) => e.textContent), search: at('#search').value, strip: at('#range').value});
 	})()`)
 }
@@ -32,6 +32,7 @@ func TestLinkShowsTheSameAgain(t *testing.T) {
 	pg.Eval("wprof.change({mode: 2, by: 2, reverse: true, states: true, idle: false, from: 10, to: 31, threads: new Set([1, 2, 3, 7, 12, 13])})", nil)
 	pg.Eval("wprof.threads.arrangeBy('1', 'blocked')", nil)
 	pg.Eval("wprof.flip(true)", nil)
+	pg.Eval("wprof.openLanes(true)", nil)
 	pg.Eval("wprof.functions.choose(12)", nil)
 	pg.Eval("wprof.functions.arrangeBy('total')", nil)
 	b := wide(t, pg, 2)

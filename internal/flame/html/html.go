@@ -163,7 +163,7 @@ var pageFiles embed.FS
 func pageScripts() []string {
 	return []string{
 		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "attribute.js", "merge.js", "palette.js", "label.js",
-		"layout.js", "flame.js", "search.js", "strip.js", "functions.js", "tooltip.js", "details.js", "threads.js", "controls.js", "link.js", "page.js",
+		"layout.js", "flame.js", "search.js", "strip.js", "functions.js", "tooltip.js", "details.js", "threads.js", "lanes.js", "controls.js", "link.js", "page.js",
 	}
 }
 

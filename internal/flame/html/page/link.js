@@ -34,7 +34,7 @@ class Link {
 
 const VIEW_FLAGS = ['states', 'reverse', 'idle', 'fold'];
 
-function encodedState({about, view, flame, threads, functions, isIcicle, shows, searched, profile}) {
+function encodedState({about, view, flame, threads, functions, lanes, isIcicle, shows, searched, profile}) {
   const parts = [];
   const put = (key, value) => parts.push(`${key}=${value}`);
   const nameIn = (all, value) => Object.keys(all).find((name) => all[name] === value);
@@ -47,6 +47,7 @@ function encodedState({about, view, flame, threads, functions, isIcicle, shows, 
   if (view.threads) put('threads', rangesOf(view.threads));
   if (threads.filter) put('filter', encodeURIComponent(threads.filter));
   if (threads.order !== Threads.usualOrder) put('order', threads.order);
+  if (lanes?.isOpen) put('lanes', 1);
   if (shows !== 'graph') put('show', shows);
   if (functions.chosen > 0) put('function', encodeURIComponent(profile.name[functions.chosen]));
   if (functions.order !== FunctionTable.usualOrder) put('sort', functions.order);
@@ -55,7 +56,7 @@ function encodedState({about, view, flame, threads, functions, isIcicle, shows, 
   return parts.join('&');
 }
 
-// decodedState is the state in a fragment: the values of the view, isIcicle, shows, the chosen function, filter, order, searched, and zoom, a list of names.
+// decodedState is the state in a fragment: the values of the view, isIcicle, hasLanes, shows, the chosen function, filter, order, searched, and zoom, a list of names.
 // Anyone may have written it.
 function decodedState(text, {about, profile}) {
   const fields = new Map(text.split('&').map((part) => part.split('=', 2)));
@@ -76,7 +77,7 @@ function decodedState(text, {about, profile}) {
   const threads = numbersIn(get('threads'), profile.threads);
   if (threads.size > 0) view.threads = threads;
   return {
-    view, isIcicle: get('icicle') === '1', shows: get('show') === 'table' ? 'table' : 'graph', chosen: decodedText(get('function')), filter: decodedText(get('filter')), order: get('order'), sort: get('sort'), searched: decodedText(get('search')),
+    view, isIcicle: get('icicle') === '1', hasLanes: get('lanes') === '1', shows: get('show') === 'table' ? 'table' : 'graph', chosen: decodedText(get('function')), filter: decodedText(get('filter')), order: get('order'), sort: get('sort'), searched: decodedText(get('search')),
     zoom: get('zoom') ? get('zoom').split('/').map(decodedText) : [],
   };
 }

@@ -21,6 +21,7 @@ class Page {
     this.controls = new Controls(profile, at('#controls'));
     this.threads = new Threads(profile, at('#threads'));
     this.strip = profile.slots > 0 ? new Strip(profile, about.origin, about.span, at('#strip')) : null;
+    this.lanes = this.strip && new Lanes(profile, this.strip, this.threads, at('#lanes'));
     this.link = new Link(this);
     at('#time').hidden = !this.strip;
     this.#connect();
@@ -57,6 +58,11 @@ class Page {
     if (this.strip) {
       this.strip.onSelect = (from, to) => this.change({from, to});
       this.strip.onHover = (lines, event) => this.tooltip.show(lines, event);
+      this.lanes.onSelect = this.strip.onSelect;
+      this.lanes.onHover = this.strip.onHover;
+      this.lanes.onChoose = (threads) => this.change({threads});
+      this.threads.onList = () => this.lanes.draw();
+      at('#lanes-button').addEventListener('click', () => this.openLanes(!this.lanes.isOpen));
     }
     document.addEventListener('keydown', (event) => this.#key(event));
   }
@@ -65,7 +71,14 @@ class Page {
     const palette = new Palette(getComputedStyle(document.documentElement));
     this.flame.paint(palette);
     this.strip?.paint(palette);
+    this.lanes?.draw();
     this.#legend(palette);
+  }
+
+  openLanes(isOpen) {
+    this.lanes?.open(isOpen);
+    at('#lanes-button').setAttribute('aria-pressed', isOpen);
+    this.link.changed();
   }
 
   #legend(palette) {
@@ -113,11 +126,12 @@ class Page {
     return this.rendered;
   }
 
-  async #restore({view, isIcicle, shows, filter, order, sort, searched, zoom, chosen}) {
+  async #restore({view, isIcicle, hasLanes, shows, filter, order, sort, searched, zoom, chosen}) {
     this.view = new View(view);
     this.isIcicle = isIcicle;
     this.flame.isIcicle = isIcicle;
     this.threads.arrangeBy(filter, order);
+    this.openLanes(hasLanes);
     this.shows = shows;
     this.functions.arrangeBy(sort);
     this.functions.chosen = Math.max(0, this.profile.name.indexOf(chosen));
@@ -141,6 +155,7 @@ class Page {
     this.controls.show(view, this.isIcicle, this.shows);
     if (differs('mode', 'idle', 'fold', 'threads')) this.#showStrip();
     else this.strip?.select(view);
+    this.lanes?.show(view);
     if (!differs('from', 'to')) this.threads.choose(view);
     at('#graph').setAttribute('aria-busy', true);
     const graph = await inSlices(this.#buildGraph(view), () => number !== this.#merging);
@@ -333,6 +348,7 @@ class Page {
       '3': () => this.change({mode: MODE.offCPU}),
       '4': () => this.profile.hasWakes && this.change({mode: MODE.waker}),
       'r': () => this.change({reverse: !view.reverse}),
+      'l': () => this.openLanes(!this.lanes?.isOpen),
       'v': () => this.turnTo(this.shows === 'graph' ? 'table' : 'graph'),
       'i': () => this.flip(!this.isIcicle),
       's': () => this.change({states: !view.states}),

@@ -28,16 +28,16 @@ class Strip {
   // show adds up the time of a view's threads in all slots.
   show(view) {
     const {profile} = this;
-    const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) && !(view.fold && kind === CLASS.idle) ? BAND_OF[kind] : -1));
+    const bandOfClass = Object.values(CLASS).map((kind) => (view.has(kind) && !(view.fold && kind === CLASS.idle) ? BAND_OF[kind] : -1));
     this.isFolded = view.fold && view.idle;
     this.mode = view.mode;
     this.bands = BANDS.map(() => new Float64Array(profile.slots));
     for (let thread = 0; thread < profile.threads; thread++) {
-      if (view.hasThread(thread)) this.#addThread(thread, bandOfKind);
+      if (view.hasThread(thread)) this.addThread(thread, this.bands, (kind) => bandOfClass[kind]);
     }
     this.sums = new Float64Array(profile.slots);
     for (const band of this.bands) band.forEach((ns, slot) => { this.sums[slot] += ns; });
-    this.threads = Math.max(...this.sums.map((ns, slot) => ns / this.#length(slot)), 0);
+    this.threads = Math.max(...this.sums.map((ns, slot) => ns / this.lengthOf(slot)), 0);
     this.select(view);
   }
 
@@ -47,10 +47,11 @@ class Strip {
     this.draw();
   }
 
-  #addThread(thread, bandOfKind) {
-    const {profile, bands} = this;
+  // addThread adds the time of a thread in all slots to bands; bandOf returns that of a class, or one that there is not.
+  addThread(thread, bands, bandOf) {
+    const {profile} = this;
     for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
-      const band = bands[bandOfKind[profile.cellKind[cell]]];
+      const band = bands[bandOf(profile.kindClass[profile.cellKind[cell]])];
       if (!band) continue;
       for (let i = profile.slotTimesFrom[cell]; i < profile.slotTimesFrom[cell + 1]; i++) {
         band[profile.slotTimeSlot[i]] += profile.slotTimeNs[i];
@@ -58,8 +59,8 @@ class Strip {
     }
   }
 
-  // length is the length of a slot, ns: the last one may be shorter.
-  #length(slot) {
+  // lengthOf is the length of a slot, ns: the last one may be shorter.
+  lengthOf(slot) {
     return Math.max(1, Math.min(this.profile.slot, this.span - slot * this.profile.slot));
   }
 
@@ -102,12 +103,13 @@ class Strip {
   }
 
   // x is where a slot begins, on a whole pixel of the screen: columns without seams.
-  #x(slot) {
+  x(slot) {
     const x = Math.min(1, slot * this.profile.slot / this.span) * this.width;
     return Math.round(x * devicePixelRatio) / devicePixelRatio;
   }
 
-  #slotAt(event) {
+  // slotAt is the slot under the mouse, with a fraction.
+  slotAt(event) {
     const x = event.clientX - this.canvas.getBoundingClientRect().left;
     const slot = x / this.width * this.span / this.profile.slot;
     return Math.max(0, Math.min(this.profile.slots, slot));
@@ -117,9 +119,9 @@ class Strip {
   #drawBands() {
     const {context, palette} = this;
     for (let slot = 0; slot < this.profile.slots; slot++) {
-      const x = this.#x(slot);
-      const width = this.#x(slot + 1) - x;
-      const whole = this.mode === MODE.wall ? this.sums[slot] : this.threads * this.#length(slot);
+      const x = this.x(slot);
+      const width = this.x(slot + 1) - x;
+      const whole = this.mode === MODE.wall ? this.sums[slot] : this.threads * this.lengthOf(slot);
       if (whole === 0) continue;
       let y = this.#floor;
       this.bands.forEach((band, i) => {
@@ -135,15 +137,21 @@ class Strip {
     const {from, to} = this.#selected;
     if (to === 0) return;
     const {context, palette} = this;
-    const [left, right] = [this.#x(from), this.#x(to)];
-    context.globalAlpha = 0.7;
-    context.fillStyle = palette.page;
-    context.fillRect(0, 0, left, this.#floor);
-    context.fillRect(right, 0, this.width - right, this.#floor);
-    context.globalAlpha = 1;
+    this.shade(context, this.#floor);
     context.lineWidth = 2;
     context.strokeStyle = palette.accent;
-    context.strokeRect(left + 1, 1, Math.max(2, right - left - 2), this.#floor - 1);
+    context.strokeRect(this.x(from) + 1, 1, Math.max(2, this.x(to) - this.x(from) - 2), this.#floor - 1);
+  }
+
+  // shade fades what is outside of the selection.
+  shade(context, height) {
+    const {from, to} = this.#selected;
+    if (to === 0) return;
+    context.globalAlpha = 0.7;
+    context.fillStyle = this.palette.page;
+    context.fillRect(0, 0, this.x(from), height);
+    context.fillRect(this.x(to), 0, this.width - this.x(to), height);
+    context.globalAlpha = 1;
   }
 
   #drawAxis() {
@@ -176,8 +184,8 @@ class Strip {
     if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
     const {from, to} = this.#selected;
-    const slot = this.#slotAt(event);
-    const near = (edge) => Math.abs(this.#x(slot) - this.#x(edge)) < EDGE;
+    const slot = this.slotAt(event);
+    const near = (edge) => Math.abs(this.x(slot) - this.x(edge)) < EDGE;
     if (to > 0 && near(from)) this.#drag = {fixed: to};
     else if (to > 0 && near(to)) this.#drag = {fixed: from};
     else if (slot > from && slot < to) this.#drag = {grip: slot - from, length: to - from, isClick: true};
@@ -186,7 +194,7 @@ class Strip {
 
   #move(event) {
     const drag = this.#drag;
-    const slot = this.#slotAt(event);
+    const slot = this.slotAt(event);
     if (!drag) {
       this.#cursor(slot);
       this.onHover(this.#lines(Math.min(Math.floor(slot), this.profile.slots - 1)), event);
@@ -213,17 +221,21 @@ class Strip {
 
   #cursor(slot) {
     const {from, to} = this.#selected;
-    const near = (edge) => to > 0 && Math.abs(this.#x(slot) - this.#x(edge)) < EDGE;
+    const near = (edge) => to > 0 && Math.abs(this.x(slot) - this.x(edge)) < EDGE;
     this.canvas.style.cursor = near(from) || near(to) ? 'ew-resize' : slot > from && slot < to ? 'grab' : 'crosshair';
   }
 
+  // spanOf is the time of a slot.
+  spanOf(slot) {
+    const {slot: length} = this.profile;
+    return `${this.#instant(slot * length)} to ${this.#instant(Math.min((slot + 1) * length, this.span))}`;
+  }
+
   #lines(slot) {
-    const {profile} = this;
-    const end = Math.min((slot + 1) * profile.slot, this.span);
-    const lines = [`${this.#instant(slot * profile.slot)} to ${this.#instant(end)}`];
+    const lines = [this.spanOf(slot)];
     this.bands.forEach((band, i) => {
       if (band[slot] === 0) return;
-      const threads = digits(band[slot] / this.#length(slot));
+      const threads = digits(band[slot] / this.lengthOf(slot));
       lines.push(`${BANDS[i]}: ${percent(band[slot], this.sums[slot])}, ${threads === '1' ? '1 thread' : `${threads} threads`}`);
     });
     return lines;

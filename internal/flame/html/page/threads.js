@@ -3,7 +3,7 @@ const THREAD = 40; // height of a row, px
 // Threads lists threads with their times; some can be chosen by mouse or keys. Only visible rows are created: there
 // may be many thousands. It reports the choice by onChoose(set), null for all.
 class Threads {
-  #listed = []; // numbers of threads
+  listed = []; // numbers of threads
   #chosen = null;
   #active = 0; // row with the keyboard's focus
   filter = ''; // text that listed threads have in their name or id
@@ -20,12 +20,13 @@ class Threads {
     this.all = element.querySelector('.all');
     this.onChoose = () => {};
     this.onArrange = () => {};
+    this.onList = () => {}; // the listed or the chosen threads have changed
     this.list.addEventListener('scroll', () => this.#draw());
     this.list.addEventListener('click', (event) => this.#click(event));
     this.list.addEventListener('keydown', (event) => this.#key(event));
     this.all.addEventListener('click', () => this.onChoose(null));
     this.these = element.querySelector('.these');
-    this.these.addEventListener('click', () => this.onChoose(new Set(this.#listed)));
+    this.these.addEventListener('click', () => this.onChoose(new Set(this.listed)));
     this.#setNumbers(element);
     this.input = element.querySelector('input');
     this.select = element.querySelector('select');
@@ -42,7 +43,7 @@ class Threads {
   #setNumbers(element) {
     this.isOneProcess = this.profile.pid.every((pid) => pid === this.profile.pid[0]);
     element.querySelector('.columns .number').textContent = this.isOneProcess ? 'tid' : 'pid/tid';
-    const longest = this.profile.tid.reduce((most, _, thread) => Math.max(most, this.#number(thread).length), 6);
+    const longest = this.profile.tid.reduce((most, _, thread) => Math.max(most, this.numberOf(thread).length), 6);
     element.style.setProperty('--number', `${longest}ch`);
   }
 
@@ -71,21 +72,26 @@ class Threads {
     this.#arrange();
   }
 
+  isChosen(thread) {
+    return this.#chosen?.has(thread) ?? false;
+  }
+
   choose(view) {
     this.#chosen = view.threads;
     this.#showCounts();
     this.#draw();
+    this.onList();
   }
 
-  // name is that of the thread's root frame without the ids.
-  #name(thread) {
+  // nameOf is the name of the thread's root frame without the ids.
+  nameOf(thread) {
     const {profile} = this;
     const name = profile.name[profile.threadRoot[profile.threadLabel[thread]]];
     const ids = `-${profile.pid[thread]}/${profile.tid[thread]}`;
     return name.endsWith(ids) ? name.slice(0, -ids.length) : name;
   }
 
-  #number(thread) {
+  numberOf(thread) {
     const {profile} = this;
     const tid = profile.tid[thread] > 0 ? profile.tid[thread] : 'ended';
     return this.isOneProcess ? `${tid}` : `${profile.pid[thread]}/${tid}`;
@@ -99,9 +105,9 @@ class Threads {
   #arrange() {
     const {profile} = this;
     const all = Array.from({length: profile.threads}, (_, i) => i);
-    const text = (thread) => `${this.#name(thread)} ${this.#number(thread)}`.toLowerCase();
+    const text = (thread) => `${this.nameOf(thread)} ${this.numberOf(thread)}`.toLowerCase();
     const filter = this.filter.toLowerCase();
-    this.#listed = filter ? all.filter((thread) => text(thread).includes(filter)) : all;
+    this.listed = filter ? all.filter((thread) => text(thread).includes(filter)) : all;
     const value = {
       work: (thread) => -this.times[0][thread] - this.#off(thread),
       on: (thread) => -this.times[0][thread],
@@ -109,45 +115,46 @@ class Threads {
       blocked: (thread) => -this.times[2][thread],
       tid: (thread) => profile.tid[thread],
     }[this.order];
-    this.#listed.sort((a, b) => value(a) - value(b) || a - b);
-    this.#active = Math.min(this.#active, Math.max(0, this.#listed.length - 1));
-    this.space.style.height = `${this.#listed.length * THREAD}px`;
+    this.listed.sort((a, b) => value(a) - value(b) || a - b);
+    this.#active = Math.min(this.#active, Math.max(0, this.listed.length - 1));
+    this.space.style.height = `${this.listed.length * THREAD}px`;
     this.#showCounts();
     this.#draw();
+    this.onList();
   }
 
   #showCounts() {
     const all = this.profile.threads;
-    const listed = this.#listed.length < all ? `${grouped(this.#listed.length)} of ` : '';
+    const listed = this.listed.length < all ? `${grouped(this.listed.length)} of ` : '';
     const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
     this.counts.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
     this.all.disabled = this.#chosen === null;
-    this.these.hidden = this.#listed.length === all || this.#listed.length === 0;
+    this.these.hidden = this.listed.length === all || this.listed.length === 0;
   }
 
   #draw() {
     if (!this.times) return;
     const first = Math.max(0, Math.floor(this.list.scrollTop / THREAD) - 4);
-    const last = Math.min(this.#listed.length, Math.ceil((this.list.scrollTop + this.list.clientHeight) / THREAD) + 4);
+    const last = Math.min(this.listed.length, Math.ceil((this.list.scrollTop + this.list.clientHeight) / THREAD) + 4);
     const rows = [];
     for (let row = first; row < last; row++) rows.push(this.#row(row));
     this.space.replaceChildren(...rows);
-    this.list.setAttribute('aria-activedescendant', this.#listed.length > 0 ? `thread-${this.#listed[this.#active]}` : '');
+    this.list.setAttribute('aria-activedescendant', this.listed.length > 0 ? `thread-${this.listed[this.#active]}` : '');
   }
 
   #row(row) {
-    const thread = this.#listed[row];
+    const thread = this.listed[row];
     const element = document.createElement('div');
     element.className = 'thread';
     element.id = `thread-${thread}`;
-    const aria = {role: 'option', 'aria-selected': this.#chosen?.has(thread) ?? false, 'aria-posinset': row + 1, 'aria-setsize': this.#listed.length};
+    const aria = {role: 'option', 'aria-selected': this.isChosen(thread), 'aria-posinset': row + 1, 'aria-setsize': this.listed.length};
     for (const [name, value] of Object.entries(aria)) element.setAttribute(name, value);
     element.classList.toggle('active', row === this.#active);
     element.style.top = `${row * THREAD}px`;
     element.dataset.row = row;
     element.title = this.#hint(thread);
     element.append(...[
-      ['name', this.#name(thread)], ['number', this.#number(thread)],
+      ['name', this.nameOf(thread)], ['number', this.numberOf(thread)],
       ['on', spell(this.times[0][thread])], ['off', spell(this.#off(thread))],
     ].map(([kind, text]) => {
       const part = document.createElement('span');
@@ -160,7 +167,7 @@ class Threads {
 
   #hint(thread) {
     const times = this.times.map((of, i) => `${BANDS[i]}: ${spell(of[thread])}`);
-    return [`${this.#name(thread)} ${this.#number(thread)}`, ...times].join('\n');
+    return [`${this.nameOf(thread)} ${this.numberOf(thread)}`, ...times].join('\n');
   }
 
   // bar is a bar of the thread's time by what it did.
@@ -187,8 +194,8 @@ class Threads {
 
   // take chooses the active row alone, with Ctrl adds or removes it, and with Shift chooses all rows between it and another one.
   #take(event, from) {
-    const thread = this.#listed[this.#active];
-    const rows = this.#listed.slice(Math.min(from, this.#active), Math.max(from, this.#active) + 1);
+    const thread = this.listed[this.#active];
+    const rows = this.listed.slice(Math.min(from, this.#active), Math.max(from, this.#active) + 1);
     if (event.shiftKey) this.onChoose(new Set(rows));
     else if (event.ctrlKey || event.metaKey) this.onChoose(this.#toggled(thread));
     else this.onChoose(this.#chosen?.size === 1 && this.#chosen.has(thread) ? null : new Set([thread]));
@@ -202,13 +209,13 @@ class Threads {
 
   #key(event) {
     const page = Math.max(1, Math.floor(this.list.clientHeight / THREAD) - 1);
-    const last = this.#listed.length - 1;
+    const last = this.listed.length - 1;
     const by = {ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -last, End: last}[event.key];
     if (last < 0 || event.altKey) return;
     if (event.key === 'Enter' || event.key === ' ') {
       this.#take(event, this.#active);
     } else if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
-      this.onChoose(new Set(this.#listed));
+      this.onChoose(new Set(this.listed));
     } else if (by !== undefined) {
       this.#active = Math.max(0, Math.min(last, this.#active + by));
       const top = this.#active * THREAD;
