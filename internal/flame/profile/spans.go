@@ -118,6 +118,9 @@ func (c *collector) addSpread(t *thread, key CellKey, s *timeline.Span, inside [
 		key.CPU = NoCPU
 	}
 	c.add(t, key, s.From, s.To, 0)
+	if t.trail != nil {
+		c.fail(t.trail.addSamples(s, inside))
+	}
 	for _, one := range inside {
 		key.Stack = one.stack.node
 		cell := c.cell(t, key)
@@ -125,9 +128,6 @@ func (c *collector) addSpread(t *thread, key CellKey, s *timeline.Span, inside [
 		if c.p.Slot > 0 && c.widen(s.To-c.first) {
 			c.slotOf(cell, max(0, min(one.at, s.To-1)-c.first)/c.p.Slot).Samples++
 		}
-	}
-	if t.trail != nil {
-		c.fail(t.trail.addSamples(c, key, s, inside))
 	}
 }
 

@@ -10,7 +10,6 @@ type Piece struct {
 	CPU      uint32
 	Label    LabelID
 	Stack    NodeID
-	isSample bool // a sample was taken at its end; only in a trail as it is stored, see spreadTrail
 }
 
 // continues reports whether a piece directly follows another one and differs only in its time.

@@ -16,6 +16,11 @@ type threadTrail struct {
 	chain *spill.Chain
 	open  *Piece // the last one, which may be extended; nil if there is none
 	until int64  // where the last piece in the chain ends
+
+	// With Options.Spread on-CPU pieces have no stack, and the samples are apart: see spreadTrail.
+	samples *spill.Chain
+	onCPU   int64 // ns so far
+	sampled int64 // of it, before the last sample
 }
 
 // newTrails returns a trails that keeps at most limit bytes in memory.
@@ -24,17 +29,17 @@ func newTrails(limit int) *trails {
 }
 
 // thread begins the trail of another thread. It can be read until the trails are closed.
-func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain()} }
+func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain(), samples: s.Chain()} }
 
-// add appends a piece, which must not begin before the end of the one before. An empty piece without a sample is left out, and one that
+// add appends a piece, which must not begin before the end of the one before. An empty piece is left out, and one that
 // continues the last one extends it.
 func (t *threadTrail) add(p Piece) error {
-	if p.To <= p.From && !p.isSample {
+	if p.To <= p.From {
 		return nil
 	}
 	if t.open == nil {
 		t.open = new(Piece)
-	} else if !p.isSample && p.continues(t.open) {
+	} else if p.continues(t.open) {
 		t.open.To = p.To
 		return nil
 	} else if err := t.store(); err != nil {
@@ -63,11 +68,7 @@ func (t *threadTrail) store() error {
 
 // appendPiece encodes a piece after one that ended at until.
 func appendPiece(b []byte, p *Piece, until int64) []byte {
-	class := uint64(p.Class) << 1
-	if p.isSample {
-		class |= 1
-	}
-	b = binary.AppendUvarint(b, class)
+	b = binary.AppendUvarint(b, uint64(p.Class))
 	b = binary.AppendVarint(b, p.From-until)
 	b = binary.AppendUvarint(b, uint64(p.To-p.From))
 	b = binary.AppendUvarint(b, uint64(p.State))
@@ -95,8 +96,7 @@ func eachPiece(chunk []byte, until int64, visit func(*Piece) error) (int64, erro
 	d := pieceDecoder{rest: chunk}
 	for len(d.rest) > 0 && !d.failed {
 		var p Piece
-		class := d.uvarint()
-		p.Class, p.isSample = Class(class>>1), class&1 != 0
+		p.Class = Class(d.uvarint())
 		p.From = until + d.varint()
 		p.To = p.From + int64(d.uvarint())
 		p.State = format.State(d.uvarint())
@@ -112,10 +112,12 @@ func eachPiece(chunk []byte, until int64, visit func(*Piece) error) (int64, erro
 		}
 	}
 	if d.failed {
-		return 0, errors.New("read back what threads did in order of time: the temporary file was changed by others")
+		return 0, errChanged
 	}
 	return until, nil
 }
+
+var errChanged = errors.New("read back what threads did in order of time: the temporary file was changed by others")
 
 // pieceDecoder reads numbers from the front of a chunk until one is incomplete.
 type pieceDecoder struct {

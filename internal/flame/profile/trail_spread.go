@@ -1,32 +1,25 @@
 package profile
 
 import (
+	"encoding/binary"
 	"errors"
 	"iter"
 
 	"wprof/internal/timeline"
 )
 
-// addSamples appends a running interval: a piece up to each sample, which has its stack and may be empty, and one without a stack after the
-// last. spreadTrail gives all of them stacks when they are read, because the next sample may be in a later interval.
-func (t *threadTrail) addSamples(c *collector, key CellKey, s *timeline.Span, inside []sampled) error {
-	p := Piece{From: s.From - c.first, Class: key.Class, CPU: key.CPU, Label: key.Label, isSample: true}
+// addSamples appends the samples of a running interval.
+func (t *threadTrail) addSamples(s *timeline.Span, inside []sampled) error {
 	for _, one := range inside {
-		p.To, p.Stack = one.at-c.first, one.stack.node
-		if err := t.add(p); err != nil {
+		at := t.onCPU + one.at - s.From
+		b := binary.AppendUvarint(t.samples.Buffer(), uint64(at-t.sampled))
+		if err := t.samples.Commit(binary.AppendUvarint(b, uint64(one.stack.node))); err != nil {
 			return err
 		}
-		p.From = p.To
+		t.sampled = at
 	}
-	p.To, p.Stack, p.isSample = s.To-c.first, 0, false
-	return t.add(p)
-}
-
-// spreadTrail is a trail in which each moment on the CPU has the stack of the thread's nearest sample, in its time on the CPU. This
-// is as right on average as proportions, and shows each stack where it was sampled.
-type spreadTrail struct {
-	*threadTrail
-	notSampled NodeID
+	t.onCPU += s.To - s.From
+	return nil
 }
 
 // placedSample is a sample and the time that its thread was on the CPU before it.
@@ -37,16 +30,19 @@ type placedSample struct {
 
 var errEnough = errors.New("enough")
 
-// samples yields the samples in order, and an error as the last.
-func (t spreadTrail) samples() iter.Seq2[placedSample, error] {
+// eachSample yields the samples in order. If they cannot be read, it yields an error as the last.
+func (t *threadTrail) eachSample() iter.Seq2[placedSample, error] {
 	return func(yield func(placedSample, error) bool) {
-		at := int64(0)
-		err := t.threadTrail.Each(func(p *Piece) error {
-			if p.Class == ClassOnCPU {
-				at += p.To - p.From
-			}
-			if p.isSample && !yield(placedSample{at, p.Stack}, nil) {
-				return errEnough
+		var one placedSample
+		err := t.samples.Each(func(chunk []byte) error {
+			for d := (pieceDecoder{rest: chunk}); len(d.rest) > 0; {
+				one.at += int64(d.uvarint())
+				if one.stack = NodeID(d.uvarint()); d.failed {
+					return errChanged
+				}
+				if !yield(one, nil) {
+					return errEnough
+				}
 			}
 			return nil
 		})
@@ -56,46 +52,79 @@ func (t spreadTrail) samples() iter.Seq2[placedSample, error] {
 	}
 }
 
-// Each reads the trail twice at the same time: samples ahead of the pieces.
+// spreadTrail is a trail in which each moment on the CPU has the stack of the thread's nearest sample, in its time on the CPU. This
+// is as right on average as proportions, and shows each stack where it was sampled.
+type spreadTrail struct {
+	*threadTrail
+	notSampled NodeID
+}
+
+// Each visits the pieces, those on the CPU cut where another sample becomes the nearest.
 func (t spreadTrail) Each(visit func(*Piece) error) error {
-	next, stop := iter.Pull2(t.samples())
+	next, stop := iter.Pull2(t.eachSample())
 	defer stop()
-	now, err, found := next()
-	if !found {
-		now.stack = t.notSampled
-	}
-	var after placedSample
-	more := false
-	if found && err == nil {
-		after, err, more = next()
-	}
-	if err != nil {
+	s := nearest{next: next, stack: t.notSampled}
+	if err := s.first(); err != nil {
 		return err
 	}
-	at := int64(0)
+	onCPU := int64(0)
 	return t.threadTrail.Each(func(p *Piece) error {
 		if p.Class != ClassOnCPU {
 			return visit(p)
 		}
-		for from := p.From; from < p.To; {
-			one := *p
-			one.From, one.isSample = from, false
-			for more && at >= now.at+(after.at-now.at+1)/2 {
-				now = after
-				if after, err, more = next(); err != nil {
-					return err
-				}
+		one := *p
+		for one.From < p.To {
+			if err := s.forward(onCPU); err != nil {
+				return err
 			}
-			if more {
-				one.To = min(p.To, from+now.at+(after.at-now.at+1)/2-at)
+			one.To, one.Stack = p.To, s.stack
+			if s.more {
+				one.To = min(p.To, one.From+s.until-onCPU)
 			}
-			one.Stack = now.stack
-			at += one.To - from
-			from = one.To
+			onCPU += one.To - one.From
 			if err := visit(&one); err != nil {
 				return err
 			}
+			one.From = one.To
 		}
 		return nil
 	})
+}
+
+// nearest is the sample that is nearest to a moment of a thread's time on the CPU.
+type nearest struct {
+	next  func() (placedSample, error, bool)
+	stack NodeID
+	at    int64
+	after placedSample // the next one
+	more  bool         // there is one
+	until int64        // where the next one is as near
+}
+
+// first takes the first sample, if there is any.
+func (s *nearest) first() error {
+	one, err, found := s.next()
+	if err != nil || !found {
+		return err
+	}
+	s.after = one
+	return s.step()
+}
+
+// step takes the next sample.
+func (s *nearest) step() (err error) {
+	s.at, s.stack = s.after.at, s.after.stack
+	s.after, err, s.more = s.next()
+	s.until = s.at + (s.after.at-s.at+1)/2
+	return err
+}
+
+// forward goes on to the sample that is nearest to a later moment.
+func (s *nearest) forward(to int64) error {
+	for s.more && to >= s.until {
+		if err := s.step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
