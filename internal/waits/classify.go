@@ -98,6 +98,8 @@ func (r *rules) byCall(f *Facts, name string) Class {
 		return r.byFutex(f)
 	case name == "fcntl" && !locksFile(f.Wait):
 		return KernelWork
+	case waitsForTime(name, f.Wait):
+		return Timer
 	case name == "epoll_wait" || name == "epoll_pwait" || name == "epoll_pwait2":
 		return Poll
 	case f.Wait.GetHasFd() && f.Wait.File != uint32(format.FileKind_FILE_UNKNOWN):
@@ -109,6 +111,25 @@ func (r *rules) byCall(f *Facts, name string) Class {
 // The commands of fcntl(2) that wait for a lock: F_SETLKW and F_OFD_SETLKW.
 func locksFile(w *format.Wait) bool {
 	return w != nil && len(w.Args) > 1 && (w.Args[1] == 7 || w.Args[1] == 38)
+}
+
+// waitsForTime reports whether a poll has no descriptors: the number of them is the second argument of poll(2), and the first one of select(2).
+func waitsForTime(name string, w *format.Wait) bool {
+	switch {
+	case w == nil:
+		return false
+	case name == "poll" || name == "ppoll":
+		return argument(w, 1) == 0
+	}
+	return (name == "select" || name == "pselect6") && argument(w, 0) == 0
+}
+
+// argument returns an argument of a system call; arguments after the last one that is not 0 are not stored.
+func argument(w *format.Wait, n int) uint64 {
+	if n < len(w.Args) {
+		return w.Args[n]
+	}
+	return 0
 }
 
 const pollOut = 4 // POLLOUT of poll(2)

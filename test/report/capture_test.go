@@ -1,0 +1,60 @@
+//go:build linux
+
+package report
+
+import (
+	"os"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/waits"
+	"wprof/test/tools"
+)
+
+// capture is what a capture says of the threads in it.
+type capture struct {
+	file        string
+	open, close int64
+	offCPU      map[int32][]interval // by tid, in order of their ends
+}
+
+// interval is a time that a thread was blocked.
+type interval struct {
+	class    waits.Class
+	from, to int64 // to is the thread's return to a CPU
+	isOpen   bool  // it was still blocked when the window closed
+}
+
+// readCapture reads a capture's off-CPU intervals with a recorded wait: those that ended, and those that lasted to the end.
+func readCapture(t *testing.T, file string) *capture {
+	t.Helper()
+	c := &capture{file: file, offCPU: make(map[int32][]interval)}
+	var r *format.Reader
+	var classes *waits.Classifier
+	begin := func(reader *format.Reader) { r, classes = reader, waits.NewClassifier(reader) }
+	add := func(task format.TaskID, stack format.StackID, wait format.WaitID, state format.State, from, to int64, isOpen bool) {
+		tid := r.Task(task).GetTid()
+		c.offCPU[tid] = append(c.offCPU[tid], interval{classes.Blocked(stack, wait, state, false).Class, from, to, isOpen})
+	}
+	last := tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
+		switch {
+		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasWait != 0:
+			v := e.Switch()
+			since, _ := v.Since()
+			state, _ := v.NextState()
+			add(v.Next(), e.Stack(), e.Wait(), state, since, e.Time, false)
+		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
+			v := e.StateThread()
+			since, _ := v.Since()
+			add(e.Task, e.Stack(), e.Wait(), v.State(), since, e.Time, true)
+		}
+	}, begin)
+	c.open, c.close = last.FirstOpen(), last.End().Close
+	if c.close <= c.open {
+		t.Fatalf("%s: the window is from %d to %d", file, c.open, c.close)
+	}
+	if info, err := os.Stat(file); err == nil {
+		t.Logf("%s: %d bytes", file, info.Size())
+	}
+	return c
+}
