@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"wprof/internal/report"
 	"wprof/test/fromtext"
 )
 
-// fields are the paths and types of all fields of a report, in order: what docs/wprof-info.md has to list.
+// fields are the paths and types of all fields of a report, in order: what the manuals have to list.
 func fields(t reflect.Type, path string) (all [][2]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("json") == "-" {
+			continue
+		}
 		at := path + f.Tag.Get("json")
 		kind, inner := typeName(f.Type)
 		all = append(all, [2]string{at, kind})
@@ -49,8 +53,15 @@ func typeName(t reflect.Type) (string, reflect.Type) {
 	return "integer", nil
 }
 
-func TestTheManualListsEveryFieldOfJSON(t *testing.T) {
-	page, err := os.ReadFile("../../docs/wprof-info.md")
+func TestTheManualsListEveryFieldOfJSON(t *testing.T) {
+	checkFields(t, "../../docs/wprof-info.md", reflect.TypeFor[Report]())
+	checkFields(t, "../../docs/report.md", reflect.TypeFor[report.Report]())
+}
+
+// checkFields compares the table of a page's section on JSON with the fields of a type.
+func checkFields(t *testing.T, path string, of reflect.Type) {
+	t.Helper()
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,18 +75,18 @@ func TestTheManualListsEveryFieldOfJSON(t *testing.T) {
 		}
 		listed = append(listed, [2]string{strings.Trim(cells[1], " `"), strings.TrimSpace(cells[2])})
 		if len(strings.TrimSpace(cells[4])) < 4 {
-			t.Errorf("%s has no meaning", cells[1])
+			t.Errorf("%s: %s has no meaning", path, cells[1])
 		}
 		for _, suffix := range []struct{ name, unit string }{{"_ns", "ns"}, {"bytes", "bytes"}} {
 			if strings.HasSuffix(listed[len(listed)-1][0], suffix.name) && strings.TrimSpace(cells[3]) != suffix.unit {
-				t.Errorf("the unit of %s is %s, want %s", cells[1], cells[3], suffix.unit)
+				t.Errorf("%s: the unit of %s is %s, want %s", path, cells[1], cells[3], suffix.unit)
 			}
 		}
 	}
-	want := fields(reflect.TypeFor[Report](), "")
+	want := fields(of, "")
 	for i := range max(len(want), len(listed)) {
 		if i >= len(want) || i >= len(listed) || want[i] != listed[i] {
-			t.Fatalf("row %d: the table goes on with %q, the report with %q", i+1, listed[min(i, len(listed)):], want[min(i, len(want)):])
+			t.Fatalf("%s: row %d: the table goes on with %q, the type with %q", path, i+1, listed[min(i, len(listed)):], want[min(i, len(want)):])
 		}
 	}
 }

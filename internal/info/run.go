@@ -17,11 +17,17 @@ import (
 
 // Run is the tool.
 func Run(inv *cli.Invocation) error {
+	if err := checkReport(inv); err != nil {
+		return err
+	}
 	var modes []string
-	for _, mode := range []string{"check", "dump", "undump", "json"} {
+	for _, mode := range []string{"check", "dump", "undump", "json", "report"} {
 		if inv.Bool(mode) {
 			modes = append(modes, mode)
 		}
+	}
+	if inv.Bool("report") && (len(modes) == 1 || len(modes) == 2 && inv.Bool("json")) {
+		return runReport(inv)
 	}
 	if len(modes) > 1 {
 		return cli.Usagef("--%s exclude each other; give one of them", strings.Join(modes, " and --"))

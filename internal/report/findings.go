@@ -1,0 +1,398 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"wprof/internal/waits"
+)
+
+// Kinds of findings.
+const (
+	cpuStarved     = "cpu-starved"
+	oneLock        = "one-lock"
+	deadlock       = "deadlock"
+	singleThreaded = "single-threaded"
+	sleeping       = "sleeping-by-timer"
+	waitingForPeer = "waiting-for-peer"
+	diskBound      = "disk-bound"
+	fullQueue      = "full-queue"
+	pageFaults     = "page-faults"
+	manyWakeups    = "too-many-wakeups"
+	migrations     = "migrations"
+	shortProcesses = "short-lived-processes"
+)
+
+// From what share on a finding is one.
+const (
+	leastOfWindow = 0.05 // the time that it is about, of the window
+	leastOfWork   = 0.20 // of the time in which the process did not wait for work
+	leastOfCPU    = 0.20 // of what its on-CPU time and delays add up to, of samples
+	leastBusy     = 0.70 // of the window: a thread that is always on the CPU
+	leastRate     = 2000 // wakeups or migrations a second
+	leastShort    = 20   // short-lived processes a second
+)
+
+// findings returns the findings in order of weight.
+func (c *collector) findings(r *Report) []Finding {
+	f := finder{c: c, report: r}
+	f.rings()
+	f.locks()
+	for _, p := range c.sortedProcesses() {
+		f.process(p)
+	}
+	f.shortLived()
+	slices.SortStableFunc(f.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
+	})
+	return append([]Finding{}, f.found[:min(c.o.Limit, len(f.found))]...)
+}
+
+// finder makes the findings.
+type finder struct {
+	c      *collector
+	report *Report
+	found  []Finding
+}
+
+func (c *collector) sortedProcesses() []*process {
+	all := make([]*process, 0, len(c.processes))
+	for _, p := range c.processes {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *process) int { return cmp.Compare(a.pid, b.pid) })
+	return all
+}
+
+// work is the time in which the threads of a process did not wait for work.
+func (p *process) work() (ns int64) {
+	for class, one := range p.time {
+		if class != classIdle && class != classLost {
+			ns += one.Ns
+		}
+	}
+	return ns
+}
+
+// matters reports whether a time is a large enough part of the window and of a process's work.
+func (f *finder) matters(ns, work int64) bool {
+	return part(ns, f.report.WindowNs) >= leastOfWindow && part(ns, work) >= leastOfWork
+}
+
+// add adds a finding about a time of a process.
+func (f *finder) add(kind string, weight float64, pid int32, name uint32, command, summary string, args ...any) {
+	if math.IsNaN(weight) {
+		weight = 0
+	}
+	f.found = append(f.found, Finding{
+		Kind: kind, Weight: math.Round(1000*min(1, weight)) / 1000, Process: f.c.names.text[name], PID: pid,
+		Summary: fmt.Sprintf(summary, args...), Command: command + " " + cmp.Or(f.c.o.Source, "FILE"),
+	})
+}
+
+// weight is a time as a share of the work of all threads.
+func (f *finder) weight(ns int64) float64 { return part(ns, f.report.WorkNs) }
+
+// of names a process.
+func (f *finder) of(pid int32, name uint32) string {
+	return fmt.Sprintf("%s (pid %d)", f.c.names.text[name], pid)
+}
+
+// rings adds the deadlocks: nothing that threads of a ring wait for can happen.
+func (f *finder) rings() {
+	for _, r := range f.c.rings {
+		var links []string
+		since := r.members[0].from
+		for _, m := range r.members {
+			name := "?"
+			if m.lock != nil {
+				name = f.c.lockName(m.lock)
+			}
+			next := r.members[0].waiter.who
+			for _, other := range r.members {
+				if other.waiter.who.tid == m.owner {
+					next = other.waiter.who
+				}
+			}
+			links = append(links, fmt.Sprintf("%s waits in %s for lock %s, which %s has", f.c.names.thread(m.waiter.who), cmp.Or(f.c.calls.nameOf(m.site), "?"), name, f.c.names.thread(next)))
+			since = max(since, m.from)
+		}
+		f.add(deadlock, 1, r.pid, r.process, fmt.Sprintf("wprof-flame --off-cpu --by thread -p %d", r.pid), "%s: %s, since %s: %s",
+			f.of(r.pid, r.process), ringText(len(r.members)), f.at(since), strings.Join(links, "; "))
+	}
+}
+
+func ringText(threads int) string {
+	if threads == 1 {
+		return "a thread waits for a lock that it has itself"
+	}
+	return fmt.Sprintf("%d threads wait for each other", threads)
+}
+
+// at is a time after the opening of the window.
+func (f *finder) at(ns int64) string {
+	if after := ns - f.c.r.FirstOpen(); after > 0 {
+		return fmt.Sprintf("%s after the opening of the window", short(after))
+	}
+	return "before the window opened"
+}
+
+// locks adds the locks for which threads wait much.
+func (f *finder) locks() {
+	for _, l := range f.c.sortedLocks() {
+		p := f.c.processes[l.key.pid]
+		work := f.report.WorkNs
+		if p != nil {
+			work = p.work()
+		}
+		if l.isRing || !f.matters(l.waits.Ns, work) {
+			continue
+		}
+		what := "lock " + f.c.lockName(l)
+		if l.key.kernel {
+			what = "a kernel lock in " + f.c.lockName(l)
+		}
+		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %d or more threads, longest %s", f.of(l.key.pid, l.process), short(l.waits.Ns), what,
+			percent(l.waits.Ns, work), l.waits.Count, len(l.waiters), short(l.longest))
+		if top := l.sites.top(); top.Name != "" {
+			text += ", most in " + top.Name
+		}
+		if top := l.owners.top(); top.Name != "" {
+			text += "; mostly behind " + top.Name
+		}
+		if did := l.ownerTime.top(); did.Name != "" {
+			text += fmt.Sprintf(", which was %s for %s of that", did.Name, percent(did.Ns, l.waits.Ns))
+		}
+		if chain := f.c.chainOf(l); chain != "" {
+			text += "; chain: " + chain
+		}
+		f.add(oneLock, f.weight(l.waits.Ns), l.key.pid, l.process, f.flame(l.key.pid, "--off-cpu"), "%s", text)
+	}
+}
+
+// flame is the command that shows a process in a flame graph.
+func (f *finder) flame(pid int32, flags string) string {
+	if pid == 0 {
+		return "wprof-flame " + flags
+	}
+	return fmt.Sprintf("wprof-flame %s -p %d", flags, pid)
+}
+
+// process adds what holds up one process.
+func (f *finder) process(p *process) {
+	f.starved(p)
+	f.single(p)
+	f.timers(p)
+	f.peers(p)
+	f.disk(p)
+	f.queue(p)
+	f.faults(p)
+	f.wakeups(p)
+	f.migrations(p)
+}
+
+func (f *finder) starved(p *process) {
+	delay := p.time[waits.Runnable].Ns + p.time[waits.Preempted].Ns
+	if !f.matters(delay, p.work()) || part(delay, delay+p.time[classOnCPU].Ns) < leastOfCPU {
+		return
+	}
+	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.of(p.pid, p.name), short(delay), short(p.time[classOnCPU].Ns),
+		percent(delay, delay+p.time[classOnCPU].Ns))
+	if by := f.delayedBy(p.pid); by != "" {
+		text += ", mostly behind " + by
+	}
+	if busy := f.busyCPUs(); busy != "" {
+		text += "; " + busy
+	}
+	f.add(cpuStarved, f.weight(delay), p.pid, p.name, f.flame(p.pid, "--state"), "%s", text)
+}
+
+// delayedBy names the process behind which one waited for a CPU for most of the time.
+func (f *finder) delayedBy(pid int32) string {
+	var by parts
+	for _, key := range f.c.delays.sorted(compareDelays) {
+		if key.of == pid && key.by != 0 {
+			name := f.of(key.by, key.byName)
+			if key.by == pid {
+				name = "its own threads"
+			}
+			s := f.c.delays.all[key]
+			by.add(name, s.Ns, s.Count)
+		}
+	}
+	top := by.top()
+	if top.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", top.Name, short(top.Ns))
+}
+
+// busyCPUs says how busy the CPUs were; "": idle ones do not show.
+func (f *finder) busyCPUs() string {
+	all := f.report.WindowNs * int64(f.report.CPUs)
+	if f.c.idleCPU == 0 || all <= 0 || f.c.o.Filtered {
+		return ""
+	}
+	return fmt.Sprintf("the %d CPUs were %s busy", f.report.CPUs, percent(max(0, all-f.c.idleCPU), all))
+}
+
+func (f *finder) single(p *process) {
+	cpu := p.time[classOnCPU].Ns
+	idle := f.c.idleCPU
+	if p.threads != 1 && part(p.busiest, cpu) < 0.9 || part(p.busiest, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
+		return
+	}
+	if !f.c.o.Filtered && part(idle, f.report.WindowNs) < 0.25 { // no CPU was free
+		return
+	}
+	text := fmt.Sprintf("%s ran on one CPU of %d: its thread %s ran for %s of the window, and had %s of the process's time on the CPU", f.of(p.pid, p.name), f.report.CPUs,
+		p.busiestThread, percent(p.busiest, f.report.WindowNs), percent(p.busiest, cpu))
+	if !f.c.o.Filtered {
+		text += fmt.Sprintf("; CPUs were idle for %s", short(idle))
+	}
+	f.add(singleThreaded, f.weight(p.busiest), p.pid, p.name, f.flame(p.pid, "--on-cpu --by thread"), "%s", text)
+}
+
+// timers adds sleeps of threads that have something else to wait for, or of a process that waits for nothing but timers.
+func (f *finder) timers(p *process) {
+	ns := p.time[waits.Timer].Ns
+	onlyTimers := p.forWork == 0 && p.timersForWork > 0 && part(p.time[classOnCPU].Ns, f.report.WindowNs) >= 0.01
+	if onlyTimers {
+		ns += p.timersForWork
+	}
+	if !f.matters(ns, p.work()+ns-p.time[waits.Timer].Ns) {
+		return
+	}
+	where := p.timers.by.top()
+	f.add(sleeping, f.weightWith(ns, ns-p.time[waits.Timer].Ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.of(p.pid, p.name),
+		short(ns), p.timers.Count, short(p.timers.Ns/int64(max(1, p.timers.Count))), cmp.Or(where.Name, "a place without a stack"))
+}
+
+// weightWith is the weight of a time of which a part does not count as work elsewhere.
+func (f *finder) weightWith(ns, more int64) float64 { return part(ns, f.report.WorkNs+more) }
+
+func (f *finder) peers(p *process) {
+	var all sum
+	for _, class := range []waits.Class{waits.Receive, waits.Connect} {
+		if s := p.peers[class]; s != nil {
+			all.merge(s)
+		}
+	}
+	if !f.matters(all.Ns, p.work()) {
+		return
+	}
+	peer := all.by.top()
+	text := fmt.Sprintf("%s waited %s for other ends of connections, %d times, longest %s", f.of(p.pid, p.name), short(all.Ns), all.Count, short(all.longest))
+	if peer.Name != "" {
+		text += fmt.Sprintf("; %s of it for %s", percent(peer.Ns, all.Ns), peer.Name)
+	}
+	f.add(waitingForPeer, f.weight(all.Ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s", text)
+}
+
+func (f *finder) disk(p *process) {
+	var all sum
+	kind := parts{}
+	for _, class := range []waits.Class{waits.DiskRead, waits.DiskWrite, waits.DiskSync} {
+		if s := p.peers[class]; s != nil {
+			all.merge(s)
+			kind.add(class.String(), s.Ns, s.Count)
+		}
+	}
+	if !f.matters(all.Ns, p.work()) {
+		return
+	}
+	text := fmt.Sprintf("%s waited %s for file systems and disks, %d times, longest %s; %s of it is %s", f.of(p.pid, p.name), short(all.Ns), all.Count, short(all.longest),
+		percent(kind.top().Ns, all.Ns), kind.top().Name)
+	if file := all.by.top(); file.Name != "" {
+		text += fmt.Sprintf("; %s of it for %s", percent(file.Ns, all.Ns), file.Name)
+	}
+	f.add(diskBound, f.weight(all.Ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s", text)
+}
+
+func (f *finder) queue(p *process) {
+	if !f.matters(p.room.Ns, p.work()) {
+		return
+	}
+	text := fmt.Sprintf("%s waited %s for room in a queue, pipe or socket, %d times, longest %s", f.of(p.pid, p.name), short(p.room.Ns), p.room.Count, short(p.room.longest))
+	if consumer := p.room.by.top(); consumer.Name != "" && consumer.Name != interruptName {
+		text += fmt.Sprintf("; %s made room for %s of it", consumer.Name, percent(consumer.Ns, p.room.Ns))
+	}
+	f.add(fullQueue, f.weight(p.room.Ns), p.pid, p.name, f.flame(p.pid, "--waker"), "%s", text)
+}
+
+// faults adds page faults: those that wait, and those that cost time on the CPU, by samples.
+func (f *finder) faults(p *process) {
+	onCPU := int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].Ns))
+	waited := p.time[waits.PageFault].Ns
+	if !f.matters(onCPU+waited, p.work()) {
+		return
+	}
+	f.add(pageFaults, f.weight(onCPU+waited), p.pid, p.name, f.flame(p.pid, "--kernel-frames"), "%s spent about %s of its time on the CPU in page faults (%d of %d samples), and waited %s for pages",
+		f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].Ns), p.faults, p.samples, short(waited))
+}
+
+func (f *finder) wakeups(p *process) {
+	rate := perSecond(p.runs, f.report.WindowNs)
+	if rate < leastRate || !f.matters(p.shortRuns, p.time[classOnCPU].Ns) {
+		return
+	}
+	f.add(manyWakeups, f.weight(p.shortRuns), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
+		f.of(p.pid, p.name), rate, short(p.time[classOnCPU].Ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].Ns), short(shortRun))
+}
+
+func (f *finder) migrations(p *process) {
+	rate := perSecond(p.moved, f.report.WindowNs)
+	if rate < leastRate/4 || part(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].Ns) {
+		return
+	}
+	f.add(migrations, f.weight(p.movedRuns), p.pid, p.name, fmt.Sprintf("wprof-perfetto -p %d", p.pid), "%s moved to another CPU %.0f times a second: %s of the %d times that it came onto a CPU",
+		f.of(p.pid, p.name), rate, percent(int64(p.moved), int64(p.runs)), p.runs)
+}
+
+// shortLived adds programs that were started very often.
+func (f *finder) shortLived() {
+	var all shortLived
+	names, parents := parts{}, parts{}
+	for _, s := range f.c.shorts {
+		all.count, all.cpu, all.life = all.count+s.count, all.cpu+s.cpu, all.life+s.life
+		names.add(f.c.names.text[s.comm], s.cpu, uint64(s.count))
+		if p := f.c.processes[s.parent]; p != nil {
+			parents.add(f.of(p.pid, p.name), s.cpu, uint64(s.count))
+		}
+	}
+	if perSecond(uint64(all.count), f.report.WindowNs) < leastShort || !f.matters(all.life, f.report.WorkNs) {
+		return
+	}
+	text := fmt.Sprintf("%d processes lived for less than %s: %.0f a second, %s on the CPU in all", all.count, short(shortLife), perSecond(uint64(all.count), f.report.WindowNs), short(all.cpu))
+	if top := names.top(); top.Name != "" {
+		text += fmt.Sprintf("; %d of them are %s", top.Count, top.Name)
+	}
+	if top := parents.top(); top.Name != "" {
+		text += ", started by " + top.Name
+	}
+	f.add(shortProcesses, f.weight(all.life), 0, 0, "wprof-flame --by comm", "%s", text)
+}
+
+func perSecond(n uint64, window int64) float64 {
+	if window <= 0 {
+		return 0
+	}
+	return float64(n) / (float64(window) / 1e9)
+}
+
+func percent(ns, of int64) string { return fmt.Sprintf("%.0f%%", 100*part(ns, of)) }
+
+// short writes a time in a few characters: 1.23 s, 45.1 ms, 7 us.
+func short(ns int64) string {
+	switch {
+	case ns >= int64(time.Second):
+		return fmt.Sprintf("%.2f s", float64(ns)/1e9)
+	case ns >= int64(time.Millisecond):
+		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
+	}
+	return fmt.Sprintf("%.0f us", float64(ns)/1e3)
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// A timer samples every CPU at equal distances, so that each sample stands for the same time on the CPU: a function has the share of
+// all threads' on-CPU time that it has of their samples.
+
+// addSample counts where a thread was on the CPU.
+func (c *collector) addSample(e *format.Event) {
+	if e.Flags&format.FlagSubject == 0 {
+		return
+	}
+	of := c.spans.Timeline().Thread(e.Task)
+	if of == nil || of.Idle() || of.Status == timeline.Dead {
+		return
+	}
+	t := c.thread(of)
+	p := c.calls.sample(e.Sample().Stack())
+	c.calls.samples[p.node]++
+	c.samples++
+	t.samples++
+	if p.fault {
+		t.faults++
+	}
+}
+
+// called are the samples of a function, and of its callers.
+type called struct {
+	self, total uint64
+	callers     map[uint32]uint64
+}
+
+// functionTable returns the functions with the most samples of their own.
+func (c *collector) functionTable() []Function {
+	all := c.countCalls()
+	ids := make([]uint32, 0, len(all))
+	for id, f := range all {
+		if f.self > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(all[b].self, all[a].self), cmp.Compare(all[b].total, all[a].total), cmp.Compare(c.calls.nameOf(a), c.calls.nameOf(b)), cmp.Compare(a, b))
+	})
+	rows := []Function{}
+	for _, id := range ids[:min(c.o.Limit, len(ids))] {
+		f := all[id]
+		rows = append(rows, Function{
+			Name: c.calls.nameOf(id), Self: part(f.self, c.samples), Total: part(f.total, c.samples),
+			SelfNs: c.partOfCPU(f.self), TotalNs: c.partOfCPU(f.total), Callers: c.callersOf(f),
+		})
+	}
+	return rows
+}
+
+// countCalls adds up the samples by function. A function that is in a stack more than once counts once.
+func (c *collector) countCalls() map[uint32]*called {
+	all := make(map[uint32]*called)
+	at := func(id uint32) *called {
+		f := all[id]
+		if f == nil {
+			f = &called{callers: make(map[uint32]uint64)}
+			all[id] = f
+		}
+		return f
+	}
+	seen := make(map[uint32]bool)
+	for id, n := range c.calls.samples {
+		if n == 0 || id == 0 {
+			continue
+		}
+		clear(seen)
+		at(c.calls.nodes[id].function).self += n
+		for up := uint32(id); up != 0; up = c.calls.nodes[up].parent {
+			f := c.calls.nodes[up].function
+			if seen[f] {
+				continue
+			}
+			seen[f] = true
+			one := at(f)
+			one.total += n
+			if parent := c.calls.nodes[up].parent; parent != 0 && c.calls.nodes[parent].function != f {
+				one.callers[c.calls.nodes[parent].function] += n
+			}
+		}
+	}
+	return all
+}
+
+// maxCallers bounds the callers that are listed of a function.
+const maxCallers = 3
+
+func (c *collector) callersOf(f *called) []Caller {
+	ids := make([]uint32, 0, len(f.callers))
+	for id := range f.callers {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Or(cmp.Compare(f.callers[b], f.callers[a]), cmp.Compare(a, b)) })
+	callers := []Caller{}
+	for _, id := range ids[:min(maxCallers, c.o.Limit, len(ids))] {
+		callers = append(callers, Caller{c.calls.nameOf(id), part(f.callers[id], f.total)})
+	}
+	return callers
+}
+
+// partOfCPU returns the on-CPU time that a number of samples stands for.
+func (c *collector) partOfCPU(samples uint64) int64 {
+	return int64(part(samples, c.samples) * float64(c.time[classOnCPU].Ns))
+}
+
+// part returns n as a share of a whole; 0 if that is 0.
+func part[T int64 | uint64](n, of T) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}

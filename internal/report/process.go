@@ -1,0 +1,194 @@
+package report
+
+import (
+	"cmp"
+
+	"wprof/internal/timeline"
+	"wprof/internal/waits"
+)
+
+// process is what the threads of a process did that have been added up.
+type process struct {
+	pid             int32
+	name            uint32 // short label of the command line
+	comm            uint32
+	time            [classes]Part
+	room            sum                  // of waits for room in a queue
+	peers           map[waits.Class]*sum // by class, with the objects as parts
+	threads         int
+	busiest         int64 // ns on the CPU of the thread with the most
+	busiestThread   string
+	samples, faults uint64
+	runs, moved     uint64
+	shortRuns       int64
+	movedRuns       int64
+	forWork         int64 // ns of waits for work by anything but a timer
+	timers          sum   // by timers, for work or not; the parts are functions
+	timersForWork   int64
+	merged          int // processes that are merged into this one
+}
+
+// maxProcesses bounds the processes that are kept apart; others are merged by name.
+const maxProcesses = 1 << 13
+
+func (c *collector) processOf(t *thread) *process {
+	if p := c.processes[t.who.pid]; p != nil && p.comm == t.who.processComm {
+		return p
+	}
+	if p := c.processes[t.who.pid]; p != nil && p.pid == t.who.pid {
+		if t.who.tid == t.who.pid { // the leader knows its name
+			p.name, p.comm = t.who.process, t.who.processComm
+		}
+		return p
+	}
+	c.known++
+	if len(c.processes) < maxProcesses {
+		p := &process{pid: t.who.pid, name: t.who.process, comm: t.who.processComm, merged: 1}
+		c.processes[p.pid] = p
+		return p
+	}
+	name := c.names.text[t.who.processComm]
+	p := c.ended[name]
+	if p == nil {
+		if len(c.ended) >= maxProcesses {
+			name = otherNames
+			if p = c.ended[name]; p != nil {
+				p.merged++
+				return p
+			}
+		}
+		p = &process{name: c.names.id(name), comm: c.names.id(name)}
+		c.ended[name] = p
+	}
+	p.merged++
+	return p
+}
+
+// retire adds a thread whose time is all known to its process and to the tables.
+func (c *collector) retire(t *thread) {
+	p := c.processOf(t)
+	c.lived++
+	p.threads++
+	p.samples, p.faults = p.samples+t.samples, p.faults+t.faults
+	p.runs, p.moved, p.shortRuns, p.movedRuns = p.runs+t.runs, p.moved+t.moved, p.shortRuns+t.shortRuns, p.movedRuns+t.movedRuns
+	if ns := t.time[classOnCPU].Ns; ns > p.busiest {
+		p.busiest, p.busiestThread = ns, c.names.thread(t.who)
+	}
+	for class := range t.time {
+		p.time[class].add(t.time[class].Ns, t.time[class].Count)
+		c.time[class].add(t.time[class].Ns, t.time[class].Count)
+	}
+	work := t.places.ForWork()
+	for i := range t.waits {
+		w := &t.waits[i]
+		c.addWait(p, t, w, work.Has(w.at.node, w.result))
+	}
+	t.waits = nil
+	c.countShort(t)
+	t.of.Own = nil
+}
+
+// waitKey identifies what is added up in the table of waits.
+type waitKey struct {
+	class        waits.Class
+	forWork      bool
+	object, name uint32
+	pid          int32
+	site, caller uint32
+}
+
+func compareWaits(a, b waitKey) int {
+	return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.class, b.class), cmp.Compare(a.object, b.object), cmp.Compare(a.site, b.site), cmp.Compare(a.caller, b.caller), cmp.Compare(a.name, b.name))
+}
+
+// addWait adds a wait of a thread to its process and to the tables.
+func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
+	class := int(w.result.Class)
+	if forWork {
+		class = classIdle
+	}
+	p.time[class].add(w.sum.Ns, w.sum.Count)
+	c.time[class].add(w.sum.Ns, w.sum.Count)
+	key := waitKey{class: w.result.Class, forWork: forWork, object: w.object, pid: p.pid, name: p.name, site: w.at.site, caller: w.at.caller}
+	length := w.longest.to - w.longest.from
+	into := c.waits.at(key)
+	into.add(w.sum.Ns, w.sum.Count, length)
+	for _, by := range w.wakers {
+		into.by.add(by.Name, by.Ns, by.Count)
+	}
+	if w.result.Class == waits.Timer {
+		p.timers.add(w.sum.Ns, w.sum.Count, length)
+		p.timers.by.add(c.calls.nameOf(w.at.site), w.sum.Ns, w.sum.Count)
+		if forWork {
+			p.timersForWork += w.sum.Ns
+		}
+	}
+	if forWork {
+		if w.result.Class != waits.Timer {
+			p.forWork += w.sum.Ns
+		}
+		return
+	}
+	c.longest.add(longWait{interval: w.longest, thread: t.who, site: w.at.site}, c.o.Limit)
+	c.notePeer(p, w, length)
+}
+
+// notePeer adds what a thread waited for, and who ended its waits, where findings name these.
+func (c *collector) notePeer(p *process, w *waitSum, longest int64) {
+	room := w.result.Idle == waits.Never && (w.result.Class == waits.Condition || w.result.Class == waits.Pipe) || w.result.Class == waits.Send
+	if room {
+		p.room.add(w.sum.Ns, w.sum.Count, longest)
+		for _, by := range w.wakers {
+			p.room.by.add(by.Name, by.Ns, by.Count)
+		}
+		return
+	}
+	if p.peers == nil {
+		p.peers = make(map[waits.Class]*sum)
+	}
+	s := p.peers[w.result.Class]
+	if s == nil {
+		s = new(sum)
+		p.peers[w.result.Class] = s
+	}
+	s.add(w.sum.Ns, w.sum.Count, longest)
+	s.by.add(c.names.text[w.object], w.sum.Ns, w.sum.Count)
+}
+
+// shortLived are the processes of one name that lived for less than shortLife within the window.
+type shortLived struct {
+	comm   uint32
+	parent int32
+	count  int
+	cpu    int64
+	life   int64
+}
+
+const (
+	shortLife = int64(200e6)
+	maxShorts = 1 << 12
+)
+
+// countShort counts a process that has ended, by its first thread.
+func (c *collector) countShort(t *thread) {
+	if !t.isNew || t.who.tid != t.who.pid || t.of.Status != timeline.Dead {
+		return
+	}
+	life := t.lastTo - t.of.Start
+	if life > shortLife {
+		return
+	}
+	name := c.names.text[t.who.processComm]
+	s := c.shorts[name]
+	if s == nil {
+		if len(c.shorts) >= maxShorts {
+			return
+		}
+		s = &shortLived{comm: t.who.processComm}
+		c.shorts[name] = s
+	}
+	s.count++
+	s.parent = t.who.ppid
+	s.life += life
+	s.cpu += t.time[classOnCPU].Ns
+}

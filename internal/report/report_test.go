@@ -1,0 +1,256 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+	"wprof/internal/timeline/simulate"
+	"wprof/test/fromtext"
+)
+
+// reportOf makes the report of a stream that is written as text.
+func reportOf(t *testing.T, text string) *Report {
+	t.Helper()
+	r, err := Make(fromtext.Reader(t, text), Options{Limit: 20, Source: "x.wprof"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The times of all classes add up to the lifetimes of the threads, to the nanosecond, whatever happens.
+func TestTimesAddUp(t *testing.T) {
+	for seed := range uint64(8) {
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 12, Losses: seed%2 == 0, Epochs: seed%3 == 0, Races: true}, 1500)
+		want := int64(0)
+		r, err := format.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans := &lifetimes{}
+		spans.Spans = timeline.NewSpans(r, func(s *timeline.Span) {
+			if !s.Thread.Idle() {
+				want += s.To - s.From
+			}
+		})
+		if err := timeline.Visit(r, spans); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = format.NewReader(bytes.NewReader(stream)); err != nil {
+			t.Fatal(err)
+		}
+		made, err := Make(r, Options{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := int64(0)
+		for _, row := range made.Time {
+			got += row.Ns
+		}
+		if got != want || made.TotalNs != want || want == 0 {
+			t.Errorf("seed %d: the classes have %d ns, the report %d, the threads %d", seed, got, made.TotalNs, want)
+		}
+	}
+}
+
+// lifetimes is a [timeline.Visitor] of spans only.
+type lifetimes struct {
+	*timeline.Spans
+	now int64
+}
+
+func (l *lifetimes) NewSection(s *format.Session) error { l.Spans.NewSection(s); return nil }
+func (l *lifetimes) Open(_ *format.Session, at, _ int64, _ bool) error {
+	l.now = at
+	l.Spans.Open(at)
+	return nil
+}
+func (l *lifetimes) Event(e *format.Event) error { l.now = max(l.now, e.Time); l.Apply(e); return nil }
+func (l *lifetimes) Close(at int64) error        { l.Spans.Close(max(at, l.now)); return nil }
+
+// locked is a capture in which each thread waits to the end for a lock that another one has: owners are indices of threads, -1 for none.
+func locked(owners ...int) string {
+	var text strings.Builder
+	fmt.Fprint(&text, "section host=box boot_id=b open=1000000 close=+1s\ncpu 0\ntask 1 tid=0 pid=0 comm=swapper flags=idle\n")
+	fmt.Fprint(&text, "frame 1\n  line function=\"pthread_mutex_lock\"\nframe 2\n  line function=\"transfer\"\nstack 1 frames=2,1\n")
+	for i, owner := range owners {
+		fmt.Fprintf(&text, "task %d tid=%d pid=100 comm=worker%d process_comm=bank start=5\n", i+2, 100+i, i)
+		if owner >= 0 {
+			fmt.Fprintf(&text, "wait %d pid=100 number=202 call=futex is_futex futex=%#x futex_op=128 futex_value=2 owner=%d\n", i+1, 0x1000*(i+1), 100+owner)
+		}
+	}
+	fmt.Fprint(&text, "+0 cpu0 state_cpu 1 prio=120\n")
+	for i, owner := range owners {
+		wait := ""
+		if owner >= 0 {
+			wait = fmt.Sprintf(" wait=%d", i+1)
+		}
+		fmt.Fprintf(&text, "+1s cpu0 state_thread %d state=S prio=120 since=-%d stack=1%s open\n", i+2, 1000+i, wait)
+	}
+	return text.String() + "end close=+1s\n"
+}
+
+// A ring of owners is a deadlock, with each thread and lock named; a chain that ends is none.
+func TestDeadlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		owners []int
+		ring   string // threads in the ring
+	}{
+		"two threads":                    {[]int{1, 0}, "100 101"},
+		"three threads":                  {[]int{1, 2, 0}, "100 101 102"},
+		"itself":                         {[]int{0}, "100"},
+		"two, and one that waits for it": {[]int{1, 2, 1}, "101 102"},
+		"a chain":                        {[]int{1, 2, -1}, ""},
+	} {
+		r := reportOf(t, locked(c.owners...))
+		var found []Finding
+		for _, f := range r.Findings {
+			if f.Kind == deadlock {
+				found = append(found, f)
+			}
+		}
+		if c.ring == "" {
+			if len(found) > 0 {
+				t.Errorf("%s: %+v", name, found)
+			}
+			continue
+		}
+		if len(found) != 1 || r.Findings[0].Kind != deadlock {
+			t.Errorf("%s: %+v", name, r.Findings)
+			continue
+		}
+		for _, tid := range strings.Fields(c.ring) {
+			for _, part := range []string{fmt.Sprintf("(%s) waits in transfer for lock %#x,", tid, 0x1000*(int(tid[2]-'0')+1))} {
+				if !strings.Contains(found[0].Summary, part) {
+					t.Errorf("%s: %q lacks %q", name, found[0].Summary, part)
+				}
+			}
+		}
+		if n := strings.Count(found[0].Summary, " waits in "); n != len(strings.Fields(c.ring)) {
+			t.Errorf("%s: %d threads in %q", name, n, found[0].Summary)
+		}
+	}
+}
+
+// The chain of a wait that waits for a wait names the locks in turn.
+func TestChainOfLocks(t *testing.T) {
+	r := reportOf(t, locked(1, 2, -1))
+	if len(r.Locks) != 2 {
+		t.Fatalf("%+v", r.Locks)
+	}
+	for _, l := range r.Locks {
+		if l.Object == "0x1000" && (!strings.HasPrefix(l.Chain, "0x1000 <- 0x2000") || l.Owners[0].Name != "worker1 (101)" || l.Ns != 1e9) {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// lockWaits are two threads of which one waits twice, 300 ms each, for a lock that the other has while it reads a file.
+const lockWaits = `
+section host=box boot_id=b open=1000000 close=+1s
+cpu 0
+cpu 1
+task 1 tid=0 pid=0 comm=swapper flags=idle
+task 2 tid=10 pid=10 comm=holder process_comm=shop start=5
+task 3 tid=11 pid=10 comm=victim process_comm=shop start=6
+frame 1
+  line function="pthread_mutex_lock"
+frame 2
+  line function="pay"
+frame 3
+  line function="load"
+frame 4
+  line function="io_schedule"
+stack 1 frames=2,1
+stack 2 frames=3,4 kernel_frames=1
+wait 1 pid=10 number=202 call=futex is_futex futex=0xabc0 futex_op=128 futex_value=2 owner=10
+wait 2 pid=10 number=17 call=pread64 has_fd fd=3 file=file path="data/stock.db"
++0ms   cpu0 state_cpu 2 prio=120
++0ms   cpu1 state_cpu 3 prio=120
++10ms  cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
++10ms  cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
++300ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+10ms next_state=D stack=2 wait=2
++310ms cpu0 waking 2 wakee=3 prio=120 target_cpu=1
++310ms cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+10ms next_state=S stack=1 wait=1
++320ms cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
++620ms cpu0 waking 2 wakee=3 prio=120 target_cpu=1
++620ms cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+320ms next_state=S stack=1 wait=1
+end close=+1s
+`
+
+func TestLockTable(t *testing.T) {
+	r := reportOf(t, lockWaits)
+	if len(r.Locks) != 1 {
+		t.Fatalf("%+v", r.Locks)
+	}
+	l := r.Locks[0]
+	if l.Object != "0xabc0" || l.PID != 10 || l.Waits != 2 || l.Ns != 600e6 || l.LongestNs != 300e6 || l.Owners[0] != (Part{"holder (10)", 600e6, 2}) ||
+		l.Waiters[0] != (Part{"victim (11)", 600e6, 2}) || l.Functions[0].Name != "pay" {
+		t.Errorf("%+v", l)
+	}
+	if l.OwnerTime[0] != (Part{"on-CPU", 310e6, 2}) || l.OwnerTime[1] != (Part{"disk read data/stock.db", 290e6, 1}) {
+		t.Errorf("the owner's time is %+v", l.OwnerTime)
+	}
+	if len(r.Findings) == 0 || r.Findings[0].Kind != oneLock || !strings.Contains(r.Findings[0].Summary, "0xabc0") || !strings.Contains(r.Findings[0].Command, "-p 10 x.wprof") {
+		t.Errorf("%+v", r.Findings)
+	}
+	if w := r.Longest[0]; w.StartNs != 10e6 || w.Ns != 300e6 || w.Waker != "holder (10)" || w.TID != 11 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// What two functions call counts once in each, with the share of each caller.
+func TestFunctions(t *testing.T) {
+	text := `
+section host=box boot_id=b open=1000000 close=+100ms
+source 1 name=timer period=10000000
+cpu 0
+task 2 tid=10 pid=10 comm=p start=5
+frame 1
+  line function="main"
+frame 2
+  line function="hash"
+frame 3
+  line function="parse"
+stack 1 frames=1,2
+stack 2 frames=1,3,2
+stack 3 frames=1,3
++0 cpu0 state_cpu 2 prio=120
+`
+	for i, stack := range []int{1, 2, 2, 2, 3} {
+		text += fmt.Sprintf("+%dms cpu0 sample 2 stack=%d source=1\n", 10*i+5, stack)
+	}
+	r := reportOf(t, text+"end close=+100ms\n")
+	if len(r.Functions) != 2 {
+		t.Fatalf("%+v", r.Functions)
+	}
+	hash := r.Functions[0]
+	if hash.Name != "hash" || hash.SelfNs != 80e6 || hash.TotalNs != 80e6 || fmt.Sprint(hash.Callers) != "[{parse 0.75} {main 0.25}]" {
+		t.Errorf("%+v", hash)
+	}
+	if f := r.Functions[1]; f.Name != "parse" || f.Self != 0.2 || f.Total != 0.8 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Every list is bounded by the limit.
+func TestLimit(t *testing.T) {
+	r, err := Make(fromtext.Reader(t, locked(1, 2, 3, 4, 5, 0)), Options{Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Waits) != 2 || len(r.Locks) != 2 || len(r.Longest) != 2 || len(r.Findings) > 2 {
+		t.Errorf("%+v", r)
+	}
+	var text, json bytes.Buffer
+	if err := r.Print(&text, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteJSON(&json); err != nil || bytes.Contains(json.Bytes(), []byte("null")) {
+		t.Errorf("%v %s", err, json.Bytes())
+	}
+}

@@ -1,0 +1,212 @@
+package report
+
+import (
+	"slices"
+
+	"wprof/internal/timeline"
+	"wprof/internal/waits"
+)
+
+// thread is a thread whose time is being added up. Which of its waits were for work is known in the end.
+type thread struct {
+	of     *timeline.Thread
+	who    *who
+	time   [classes]Part // blocked time is in waits
+	waits  []waitSum
+	places waits.Places[uint32]
+	recent [recentWaits]interval
+	next   int // in recent
+	first  int64
+	lastTo int64
+
+	takenBy *who // what ran on its CPU next; nil: not known
+
+	samples, faults uint64
+	runs, moved     uint64
+	shortRuns       int64 // ns of runs of less than shortRun
+	movedRuns       int64 // ns of runs of less than shortMove that began on another CPU than the one before
+	lastCPU         uint32
+	hasRun          bool
+	isNew           bool // it started in the window
+}
+
+const (
+	shortRun  = int64(100e3)
+	shortMove = int64(1e6)
+)
+
+// waitSum is the time that a thread waited for one thing in one place.
+type waitSum struct {
+	at      place
+	object  uint32
+	result  waits.Result
+	sum     Part
+	longest interval
+	wakers  parts
+}
+
+// interval is one time off-CPU.
+type interval struct {
+	from, to int64
+	class    waits.Class
+	object   uint32
+	lock     *lock // nil: it is no wait for a lock
+	waker    uint32
+	open     bool
+}
+
+const (
+	maxWaits    = 64
+	recentWaits = 8
+	unswept     = 4096
+)
+
+// thread returns the entry of a timeline's thread.
+func (c *collector) thread(of *timeline.Thread) *thread {
+	if t, known := of.Own.(*thread); known {
+		return t
+	}
+	t := &thread{of: of, who: c.describe(of.Def)}
+	if of.Start > c.opened {
+		t.isNew = true
+	}
+	of.Own = t
+	c.threads = append(c.threads, t)
+	if len(c.threads) >= 2*c.swept+unswept {
+		c.sweep()
+	}
+	return t
+}
+
+// sweep adds up the threads that have ended.
+func (c *collector) sweep() {
+	c.threads = slices.DeleteFunc(c.threads, func(t *thread) bool {
+		if t.of.Status != timeline.Dead {
+			return false
+		}
+		c.retire(t)
+		return true
+	})
+	c.swept = len(c.threads)
+}
+
+func (c *collector) addRunning(t *thread, s *timeline.Span) {
+	ns := s.To - s.From
+	t.takenBy = nil
+	if s.Next != 0 {
+		t.takenBy = c.whoIs(s.Next)
+	}
+	t.time[classOnCPU].add(ns, 1)
+	if t.first == 0 {
+		t.first = s.From
+	}
+	t.runs++
+	if ns < shortRun {
+		t.shortRuns += ns
+	}
+	if t.hasRun && s.CPU != t.lastCPU {
+		t.moved++
+		if ns < shortMove {
+			t.movedRuns += ns
+		}
+	}
+	t.hasRun, t.lastCPU = true, s.CPU
+}
+
+// addRunnable adds a wait for a CPU.
+func (c *collector) addRunnable(t *thread, s *timeline.Span) {
+	ns := s.To - s.From
+	class := waits.Runnable
+	if s.Off.Preempted {
+		class = waits.Preempted
+	}
+	t.time[class].add(ns, 1)
+	t.remember(interval{from: s.From, to: s.To, class: class})
+	key := delayKey{of: t.who.pid, ofName: t.who.process, preempted: s.Off.Preempted}
+	switch by := c.delayedBy(t, s); {
+	case by == nil:
+	case by.idle:
+		return // the CPU was free: the delay is that of its waking up
+	default:
+		key.by, key.byName = by.pid, by.process
+	}
+	c.delays.at(key).add(ns, 1, ns)
+}
+
+// delayedBy returns the thread that took the CPU from a preempted one, or that ran before one that was woken; nil: not known.
+func (c *collector) delayedBy(t *thread, s *timeline.Span) *who {
+	switch {
+	case s.Off.Preempted:
+		return t.takenBy
+	case s.Off.Prev != 0:
+		return c.whoIs(s.Off.Prev)
+	}
+	return nil
+}
+
+// addBlocked adds a wait for anything else.
+func (c *collector) addBlocked(t *thread, s *timeline.Span) {
+	ns := s.To - s.From
+	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
+	at := c.calls.wait(s.Stack)
+	w := c.r.Wait(s.Wait)
+	one := interval{from: s.From, to: s.To, class: result.Class, object: c.names.id(waits.Object(result.Class, w)), open: s.Open}
+	waker := c.wakerOf(s)
+	one.waker = c.names.id(waker)
+	if result.Class == waits.Lock || result.Class == waits.KernelLock {
+		c.addLock(t, s, at, w, &one, waker)
+	}
+	t.remember(one)
+	t.places.Add(at.node, result, ns)
+	c.waitOf(t, at, one.object, result).add(&one, waker)
+}
+
+// wakerOf names the thread that ended a wait; "": none did, or it is not known.
+func (c *collector) wakerOf(s *timeline.Span) string {
+	switch {
+	case s.Off.Woken == 0:
+		return ""
+	case s.Off.WokenIRQ:
+		return interruptName
+	}
+	return c.names.thread(c.whoIs(s.Off.Waker))
+}
+
+const interruptName = "[interrupt]"
+
+func (t *thread) remember(one interval) {
+	t.recent[t.next%recentWaits] = one
+	t.next++
+}
+
+func (w *waitSum) add(one *interval, waker string) {
+	ns := one.to - one.from
+	w.sum.add(ns, 1)
+	if ns > w.longest.to-w.longest.from {
+		w.longest = *one
+	}
+	w.wakers.add(waker, ns, 1)
+}
+
+// waitOf returns the sum for a wait. The smallest one makes room where there are too many.
+func (c *collector) waitOf(t *thread, at place, object uint32, r waits.Result) *waitSum {
+	least := 0
+	for i := range t.waits {
+		one := &t.waits[i]
+		if one.at.node == at.node && one.object == object && one.result == r {
+			return one
+		}
+		if one.sum.Ns < t.waits[least].sum.Ns {
+			least = i
+		}
+	}
+	if len(t.waits) < maxWaits {
+		t.waits = append(t.waits, waitSum{})
+		least = len(t.waits) - 1
+	} else {
+		work := t.places.ForWork()
+		c.addWait(c.processOf(t), t, &t.waits[least], work.Has(t.waits[least].at.node, t.waits[least].result))
+	}
+	t.waits[least] = waitSum{at: at, object: object, result: r}
+	return &t.waits[least]
+}
