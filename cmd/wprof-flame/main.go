@@ -20,9 +20,11 @@ func main() {
 			{Command: "sudo wprof-record -d10s -p 1234 | wprof-flame --html -o page.html", Text: "Ten seconds of a process, as a page with a selectable time range and threads."},
 			{Command: "wprof-flame --off-cpu --no-idle-waits --min-block 1ms host.wprof -o waits.folded", Text: "Waits of at least 1 ms, without waits for work, as folded stacks."},
 			{Command: "wprof-flame --svg --start 5s --end 10s --diff-end 5s host.wprof -o diff.svg", Text: "Compare seconds 5 to 10 with the first five."},
+			{Command: "wprof-flame --open -p 1234 host.wprof", Text: "Show a page of a process in the browser."},
 			{Command: "wprof-flame --pprof host.wprof -o host.pb.gz && go tool pprof -http : host.pb.gz", Text: "All time of all threads, in pprof."},
 		},
 		Sections: flame.Manual(),
+		CThreads: true, // the server of --open links package net
 		Run:      flame.Run,
 	})
 }

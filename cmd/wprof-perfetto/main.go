@@ -4,6 +4,7 @@ package main
 import (
 	"strings"
 
+	"wprof/internal/browser"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/perfetto"
@@ -24,17 +25,20 @@ func main() {
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
 				{Name: "max-mb", Kind: cli.Int, Value: "N", Usage: "Largest size of the trace in MB. If it is larger, these are left out in this order, until it fits: " + strings.Join(perfetto.ReductionNames(), "; ") + ". A message says what is. Reads the capture several times; a pipe is copied to a temporary file first."},
+				browser.Flag("Open the trace at https://ui.perfetto.dev in the browser, and print the link. The page fetches it from this machine and uploads nothing."),
 				cli.FailOnLoss(),
 			}},
 		},
 		Examples: []cli.Example{
 			{Command: "sudo wprof-record -d5s | wprof-perfetto > trace.pb", Text: "Five seconds of this machine."},
 			{Command: "wprof-perfetto host.wprof -o trace.pb", Text: "Convert a capture."},
+			{Command: "wprof-perfetto --open host.wprof", Text: "Show a capture in the browser."},
 			{Command: "wprof-filter -n postgres host.wprof | wprof-perfetto -o trace.pb", Text: "Only processes of one name."},
 			{Command: "wprof-perfetto -e sched-extras,embed-stacks --blocked-min 100us host.wprof -o trace.pb", Text: "All details of each thread, and blocked times from 100 µs."},
 			{Command: "wprof-filter --start 2s --end 3s host.wprof | wprof-perfetto -o trace.pb", Text: "A second of a capture that is too large for the browser."},
 		},
-		Filters: filter.Conditions(),
-		Run:     perfetto.Run,
+		Filters:  filter.Conditions(),
+		CThreads: true, // the server of --open links package net
+		Run:      perfetto.Run,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"wprof/internal/browser"
 	"wprof/internal/cli"
 )
 
@@ -60,6 +61,7 @@ func OutputFlags() cli.Group {
 		{Name: "diff-start", Kind: cli.String, Value: "TIME", Usage: "Start of the time range to compare with, in OTHER, or without --diff in the same capture."},
 		{Name: "diff-end", Kind: cli.String, Value: "TIME", Usage: "End of that range."},
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write the output that has no FILE of its own to FILE instead of standard output."},
+		browser.Flag("Open the page of --html, or the picture of --svg, in the browser, and print the link. Without these flags a page is made."),
 		{Name: "dry-run", Usage: "Only check that the files can be written: read and write nothing."},
 		cli.FailOnLoss(),
 	}}

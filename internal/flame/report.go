@@ -35,7 +35,7 @@ func (r reportPrefix) folder() string {
 
 // outputs lists the summary and the files for all threads together.
 func (r reportPrefix) outputs() []output {
-	return []output{{form: formReport}, {formSVG, r.svg()}, {formFolded, r.folded()}, {formAnalysis, r.analysis()}}
+	return []output{{form: formReport}, {form: formSVG, path: r.svg()}, {form: formFolded, path: r.folded()}, {form: formAnalysis, path: r.analysis()}}
 }
 
 // check rejects a prefix that file names cannot begin with.

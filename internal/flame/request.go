@@ -2,6 +2,7 @@ package flame
 
 import (
 	"path/filepath"
+	"slices"
 	"time"
 
 	"wprof/format"
@@ -51,8 +52,10 @@ func forms() []form {
 
 // output is a format and its path; "": that of -o.
 type output struct {
-	form form
-	path string
+	form    form
+	path    string
+	isShown bool // in the browser
+	isOwn   bool // its path is not that of -o
 }
 
 const (
@@ -128,8 +131,11 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			if path == "" {
 				withoutFile = f
 			}
-			q.outputs = append(q.outputs, output{f, path})
+			q.outputs = append(q.outputs, output{form: f, path: path})
 		}
+	}
+	if inv.Bool("open") {
+		withoutFile = q.readOpen(inv, withoutFile)
 	}
 	for i, out := range q.outputs {
 		if q.view.Mode == graph.Events && out.form != formFolded && out.form != formSVG {
@@ -157,6 +163,26 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		return cli.Usagef("--per-thread needs a folder")
 	}
 	return nil
+}
+
+// readOpen chooses the output that the browser shows, and adds one if there is none that it can show. The result is the form of the
+// output that goes to -o.
+func (q *request) readOpen(inv *cli.Invocation, withoutFile form) form {
+	for _, f := range []form{formHTML, formSVG} {
+		if i := slices.IndexFunc(q.outputs, func(out output) bool { return out.form == f }); i >= 0 {
+			q.outputs[i].isShown = true
+			return withoutFile
+		}
+	}
+	page := output{form: formHTML, isShown: true, isOwn: withoutFile != ""}
+	if q.view.Mode == graph.Events || inv.IsSet("diff") || inv.IsSet("diff-start") || inv.IsSet("diff-end") {
+		page.form = formSVG // no page shows these
+	}
+	q.outputs = append(q.outputs, page)
+	if page.isOwn {
+		return withoutFile
+	}
+	return page.form
 }
 
 // readReport adds a report to the outputs. withoutFile is its summary.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/browser"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/flame/folded"
@@ -18,33 +19,53 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if inv.Bool("dry-run") {
-		return q.checkOutputs(inv)
-	}
-	in, err := inv.OpenCapture("fold", restShown, inv.Args...)
+	shown, err := browser.Begin(inv, browser.Site{})
 	if err != nil {
 		return err
+	}
+	defer shown.Close()
+	if inv.Bool("dry-run") {
+		return q.checkOutputs(inv, shown)
+	}
+	inputErr, err := q.run(inv, shown)
+	if err != nil {
+		return err
+	}
+	if err := shown.Show(); err != nil {
+		return err
+	}
+	return inputErr
+}
+
+// run reads the input and writes the outputs. inputErr is an error of the input: the outputs show all up to there.
+func (q *request) run(inv *cli.Invocation, shown *browser.Shown) (inputErr, err error) {
+	in, err := inv.OpenCapture("fold", restShown, inv.Args...)
+	if err != nil {
+		return nil, err
 	}
 	defer in.Close()
 	base, err := q.openOther(inv, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if base != nil {
 		defer base.Close()
 	}
-	outs, err := q.create(inv)
+	outs, err := q.create(inv, shown)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer outs.abort()
 	p, inputErr, err := q.read(inv, in, q.inputSelection())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer p.Close()
 	if base != nil {
-		return errors.Join(q.compare(inv, p, in.Name, base, outs), inputErr)
+		if err := q.compare(inv, p, in.Name, base, outs); err != nil {
+			return nil, errors.Join(err, inputErr)
+		}
+		return inputErr, nil
 	}
 	if q.buckets > 0 {
 		err = q.writeBuckets(inv, p)
@@ -52,9 +73,9 @@ func Run(inv *cli.Invocation) error {
 		err = q.write(inv, p, outs)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return inputErr
+	return inputErr, nil
 }
 
 const restShown = "the output shows all the rest"

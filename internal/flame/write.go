@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"wprof/internal/browser"
 	"wprof/internal/cli"
 	"wprof/internal/flame/analysis"
 	"wprof/internal/flame/folded"
@@ -22,7 +23,8 @@ import (
 // outputs are the open outputs of a request, in its order.
 type outputs []*cli.Output
 
-func (q *request) create(inv *cli.Invocation) (outputs, error) {
+// create opens the outputs. shown is nil if none is to be shown.
+func (q *request) create(inv *cli.Invocation, shown *browser.Shown) (outputs, error) {
 	var all outputs
 	if q.buckets > 0 {
 		return nil, nil
@@ -33,13 +35,7 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 		}
 	}
 	for _, out := range q.outputs {
-		path := out.path
-		if path == "" {
-			path = inv.String("output")
-		}
-		// Pictures are text, but not for a terminal.
-		isText := out.form == formFolded || out.form == formAnalysis || out.form == formReport
-		o, err := inv.CreateOutput(path, !isText)
+		o, err := out.create(inv, shown)
 		if err != nil {
 			all.abort()
 			return nil, err
@@ -49,9 +45,22 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 	return all, nil
 }
 
+func (out *output) create(inv *cli.Invocation, shown *browser.Shown) (*cli.Output, error) {
+	path := out.path
+	if path == "" && !out.isOwn {
+		path = inv.String("output")
+	}
+	// Pictures are text, but not for a terminal.
+	isText := out.form == formFolded || out.form == formAnalysis || out.form == formReport
+	if out.isShown {
+		return shown.Create(path, "."+string(out.form), !isText)
+	}
+	return inv.CreateOutput(path, !isText)
+}
+
 // checkOutputs returns an error if the files of a request cannot be created. It leaves none.
-func (q *request) checkOutputs(inv *cli.Invocation) error {
-	outs, err := q.create(inv)
+func (q *request) checkOutputs(inv *cli.Invocation, shown *browser.Shown) error {
+	outs, err := q.create(inv, shown)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"strings"
 
+	"wprof/internal/browser"
 	"wprof/internal/cli"
 	"wprof/internal/reread"
 )
@@ -13,16 +14,47 @@ const largeTrace = 64 << 20
 
 const restShown = "the trace shows all the rest"
 
+// site opens a trace that it is given by its address. It fetches from this port only.
+func site() browser.Site {
+	const address = "https://ui.perfetto.dev"
+	return browser.Site{Port: 9001, Origin: address, Link: address + "/#!/?url="}
+}
+
 // Run implements wprof-perfetto.
 func Run(inv *cli.Invocation) error {
-	in, err := inv.OpenCapture("convert", restShown, inv.Args...)
+	shown, err := browser.Begin(inv, site())
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := inv.CreateOutput(inv.String("output"), true)
+	defer shown.Close()
+	outcome, err := write(inv, shown)
 	if err != nil {
 		return err
+	}
+	if err := shown.Show(); err != nil {
+		return err
+	}
+	return outcome
+}
+
+// createOutput opens the output, which may be one to be shown.
+func createOutput(inv *cli.Invocation, shown *browser.Shown) (*cli.Output, error) {
+	if shown != nil {
+		return shown.Create(inv.String("output"), ".pb", true)
+	}
+	return inv.CreateOutput(inv.String("output"), true)
+}
+
+// write writes the trace. The outcome is an error of the input: the trace has all up to there.
+func write(inv *cli.Invocation, shown *browser.Shown) (outcome, err error) {
+	in, err := inv.OpenCapture("convert", restShown, inv.Args...)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, err := createOutput(inv, shown)
+	if err != nil {
+		return nil, err
 	}
 	defer out.Abort()
 	options := DefaultOptions()
@@ -33,22 +65,22 @@ func Run(inv *cli.Invocation) error {
 	if inv.IsSet("max-mb") {
 		again, err := reread.From(in.In, "wprof-perfetto", "")
 		if err != nil {
-			return in.Error(err)
+			return nil, in.Error(err)
 		}
 		defer again.Close()
 		in.In = again.File()
 		if options, err = fit(inv, in, again, options); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r, err := in.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
 	done, err := Convert(r, out, options)
 	if err := in.Commit(err, out); err != nil {
-		return err
+		return nil, err
 	}
 	if done.SkippedCPUs > 0 {
 		inv.Warnf("%s of CPUs from %d on left out, because Perfetto takes no more CPUs", cli.Counted(uint64(done.SkippedCPUs), "event"), maxCPUs)
@@ -56,7 +88,7 @@ func Run(inv *cli.Invocation) error {
 	if done.Bytes > largeTrace && !inv.IsSet("max-mb") {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and --max-mb 32 leaves out details", done.Bytes>>20)
 	}
-	return in.Outcome(cli.CaptureResult{DroppedThreads: done.DroppedThreads, Lost: done.Lost, Damage: r.Damage()}, err)
+	return in.Outcome(cli.CaptureResult{DroppedThreads: done.DroppedThreads, Lost: done.Lost, Damage: r.Damage()}, err), nil
 }
 
 // fit returns the options with which the trace has at most --max-mb, and reports what they leave out.

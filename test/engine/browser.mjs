@@ -10,12 +10,12 @@ export class Browser {
   #answers = new Map();
   #sent = 0;
 
-  static async start(width, height) {
+  static async start(width, height, ...flags) {
     const browser = new Browser();
     browser.profile = fs.mkdtempSync(path.join(os.tmpdir(), 'wprof-chromium-'));
     browser.child = spawn('chromium', [
       '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--remote-debugging-pipe',
-      `--window-size=${width},${height}`, `--user-data-dir=${browser.profile}`, 'about:blank',
+      `--window-size=${width},${height}`, `--user-data-dir=${browser.profile}`, ...flags, 'about:blank',
     ], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
     browser.#listen(browser.child.stdio[4]);
     await browser.renew(width, height);

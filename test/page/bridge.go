@@ -79,15 +79,15 @@ func takeBridge(t testing.TB, onEvent func(string, json.RawMessage)) *bridge {
 	return b
 }
 
-// startBridge starts a browser with a window of 1280 by 800.
-func startBridge(t testing.TB, onEvent func(string, json.RawMessage)) *bridge {
+// startBridge starts a browser with a window of 1280 by 800, and with flags of Chromium.
+func startBridge(t testing.TB, onEvent func(string, json.RawMessage), flags ...string) *bridge {
 	t.Helper()
 	// Not t.TempDir: a test's long name would make the names of the browser's sockets too long. The bridge removes it.
 	folder, err := os.MkdirTemp("", "wprof-page-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("node", filepath.Join(here(), "bridge.mjs"), folder, "1280", "800")
+	cmd := exec.Command("node", append([]string{filepath.Join(here(), "bridge.mjs"), folder, "1280", "800"}, flags...)...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

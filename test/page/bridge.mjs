@@ -5,12 +5,12 @@ import fs from 'node:fs';
 import readline from 'node:readline';
 import {Browser} from '../engine/browser.mjs';
 
-const [folder, width, height] = process.argv.slice(2);
+const [folder, width, height, ...flags] = process.argv.slice(2);
 process.env.TMPDIR = folder;
 process.stdout.on('error', () => {}); // the tests are over
 const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
-const browser = await Browser.start(+width, +height);
+const browser = await Browser.start(+width, +height, ...flags);
 browser.onEvent = (method, params) => send({method, params});
 for await (const line of readline.createInterface({input: process.stdin})) {
   const {id, method, params} = JSON.parse(line);

@@ -43,6 +43,20 @@ func OpenURL(t testing.TB, address string) *Page {
 	t.Helper()
 	p := &Page{t: t, url: address}
 	p.bridge = takeBridge(t, p.onEvent)
+	return p.open()
+}
+
+// OpenWith opens a page in a browser of its own, with flags of Chromium.
+func OpenWith(t testing.TB, address string, flags ...string) *Page {
+	t.Helper()
+	p := &Page{t: t, url: address}
+	p.bridge = startBridge(t, p.onEvent, flags...)
+	t.Cleanup(func() { _ = p.bridge.stdin.Close() })
+	return p.open()
+}
+
+func (p *Page) open() *Page {
+	p.t.Helper()
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", struct{}{}, nil)
 	}

@@ -1,0 +1,2 @@
+// Package open tests what --open shows, in a real browser.
+package open
