@@ -114,3 +114,15 @@ func isPassage(function, above string) bool {
 	}
 	return strings.HasPrefix(function, "sysvec_") && above == "__"+function
 }
+
+// IsReturn reports whether a function is one of those in which a thread loses its CPU on the way from an interrupt or a system call back to
+// its program: in a stack that has no others of the kernel, the program was preempted there.
+func IsReturn(function string) bool {
+	function = withoutSuffix(function)
+	switch function {
+	case "irqentry_exit_to_user_mode", "irqentry_exit", "exit_to_user_mode_loop", "exit_to_user_mode_prepare", "syscall_exit_to_user_mode", "syscall_exit_to_user_mode_work",
+		"syscall_return_slowpath", "swapgs_restore_regs_and_return_to_usermode", "do_notify_resume", "exit_to_user_mode", "arm64_exit_to_user_mode", "el0_interrupt", "el0t_64_irq", "el0t_64_irq_handler":
+		return true
+	}
+	return isEntry(function) || strings.HasPrefix(function, "asm_")
+}

@@ -58,3 +58,23 @@ func TestScaffoldingIsFolded(t *testing.T) {
 		}
 	}
 }
+
+func TestReturnsToThePrograms(t *testing.T) {
+	for stack, want := range map[string]bool{
+		"asm_sysvec_apic_timer_interrupt irqentry_exit_to_user_mode":                         true,
+		"asm_sysvec_reschedule_ipi irqentry_exit_to_user_mode exit_to_user_mode_loop":        true,
+		"entry_SYSCALL_64_after_hwframe do_syscall_64 exit_to_user_mode_loop":                true,
+		"entry_SYSCALL_64_after_hwframe do_syscall_64 __x64_sys_read vfs_read":               false,
+		"entry_SYSCALL_64_after_hwframe do_syscall_64 exit_to_user_mode_loop arch_do_signal": false,
+		"asm_exc_page_fault exc_page_fault handle_mm_fault":                                  false,
+		"-": false,
+	} {
+		got := true
+		for _, function := range strings.Fields(stack) {
+			got = got && IsReturn(function)
+		}
+		if got != want {
+			t.Errorf("%s: %v", stack, got)
+		}
+	}
+}

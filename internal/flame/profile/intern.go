@@ -223,7 +223,9 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 	for i := range all[:kernel] {
 		of.node = s.child(of.node, s.frame(&all[i], false))
 	}
-	of.node = s.kernelPart(of.node, all[kernel:])
+	if from != ofWait || kernel == 0 || !s.isReturn(all[kernel:]) {
+		of.node = s.kernelPart(of.node, all[kernel:])
+	}
 	if from == ofWait {
 		if call := idleSyscall(all[kernel:]); call != "" {
 			s.p.Waits[of.node] = call
@@ -252,6 +254,11 @@ func (s *interner) kernelPart(of NodeID, kernel []stackFrame) NodeID {
 		}
 	}
 	return of
+}
+
+// isReturn reports whether a thread was preempted in its program, not in the kernel, unless all of the kernel's functions are shown.
+func (s *interner) isReturn(kernel []stackFrame) bool {
+	return !s.kernelFrames && !slices.ContainsFunc(kernel, func(p stackFrame) bool { return !stacks.IsReturn(string(p.function())) })
 }
 
 // callFrame returns the frame of a system call, at the address of the function that it begins in.

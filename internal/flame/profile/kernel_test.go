@@ -39,3 +39,29 @@ func TestSystemCallsAreOneFrame(t *testing.T) {
 		}
 	}
 }
+
+// A thread that an interrupt took the CPU from was in its program.
+func TestPreemptedThreadsAreInTheirProgram(t *testing.T) {
+	const text = window + `
+frame 20 module=2 offset=0x900 caller
+  line function="asm_sysvec_apic_timer_interrupt"
+frame 21 module=2 offset=0xa00 caller
+  line function="irqentry_exit_to_user_mode"
+stack 20 frames=1,20,21,6,7 kernel_frames=4
+		+0 cpu0 state_cpu 3 prio=120
+		+400000 cpu0 switch 3 next=1 prev_state=R prev_prio=120 next_prio=120
+		+900000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+400000 next_state=R stack=20
+		end close=+1000000
+	`
+	for all, want := range map[bool]string{
+		false: `app-100;main;[runnable] 500000`,
+		true:  `app-100;main;asm_sysvec_apic_timer_interrupt;irqentry_exit_to_user_mode;[runnable] 500000`,
+	} {
+		p := collectedWithin(t, fromtext.Stream(t, text), profile.Options{KernelFrames: all}, profile.UsualBounds())
+		var got strings.Builder
+		if err := folded.Write(&got, p, graph.View{Mode: graph.OffCPU}, folded.Text{Unit: folded.Nanoseconds}); err != nil {
+			t.Fatal(err)
+		}
+		compareLines(t, got.String(), want)
+	}
+}
