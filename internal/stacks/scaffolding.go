@@ -17,7 +17,7 @@ type Scaffolding struct {
 // function that it calls; "" if there is none, or none with a name: then it is where the thread was.
 func (s *Scaffolding) Next(function, above string) (call string, folded bool) {
 	function, above = withoutSuffix(function), withoutSuffix(above)
-	entered := entryOf(function)
+	entered := EntryOf(function)
 	if entered == "" && !s.inside {
 		entered = bodyOf(function)
 	}
@@ -41,11 +41,11 @@ func withoutSuffix(function string) string {
 	return function
 }
 
-// entryOf returns the system call of a function that is the entry of one; "" for other functions. The prefixes are those of the kernel's
+// EntryOf returns the system call of a function that is the entry of one; "" for other functions. The prefixes are those of the kernel's
 // arch/*/include/asm/syscall_wrapper.h.
-func entryOf(function string) string {
+func EntryOf(function string) string {
 	for _, prefix := range [...]string{"__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__x64_compat_sys_", "__arm64_compat_sys_"} {
-		if call, found := strings.CutPrefix(function, prefix); found {
+		if call, found := strings.CutPrefix(withoutSuffix(function), prefix); found {
 			return call
 		}
 	}
