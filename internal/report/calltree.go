@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -22,20 +23,30 @@ type callTree struct {
 
 // function is a function of a stack.
 type function struct {
-	name     string
-	kernel   bool
-	plumbing bool // of a library or runtime that programs wait in
+	name   string
+	kernel bool
+	rank   rank
 }
+
+// rank is how much a function says about what a program does.
+type rank uint8
+
+const (
+	ofLibrary rank = iota // the C library, where threads start, or code without a name
+	ofRuntime             // the C++ library, or a runtime
+	ofProgram
+)
 
 type node struct{ parent, function uint32 }
 
 // place is a call stack and what reports say of it.
 type place struct {
 	node       uint32 // 0: no stack
-	site       uint32 // the function that waits: the innermost one of the program that is no plumbing
+	site       uint32 // the function that waits: the innermost one of the highest rank
 	caller     uint32 // that calls it
 	kernelSite uint32 // the innermost function of the kernel that takes no lock itself
 	fault      bool   // in a page fault
+	monitor    bool   // it enters a monitor of Java
 	known      bool
 }
 
@@ -84,7 +95,11 @@ func (c *callTree) resolve(s *format.Stack, isWait bool) place {
 	for _, id := range frames[:split] {
 		f := c.programFunction(id)
 		p.node = c.child(p.node, f)
-		if !c.functions[f].plumbing || p.site == 0 {
+		p.monitor = p.monitor || strings.HasPrefix(c.functions[f].name, "ObjectMonitor::enter")
+		switch site := &c.functions[p.site]; {
+		case p.site == 0 || c.functions[f].rank > site.rank:
+			p.caller, p.site = 0, f
+		case c.functions[f].rank == site.rank:
 			p.caller, p.site = p.site, f
 		}
 	}
@@ -155,26 +170,27 @@ func (c *callTree) programFunction(id uint32) uint32 {
 		return c.function(function{name: stacks.LostFrame})
 	}
 	name := c.name(f)
-	return c.function(function{name: name, plumbing: isPlumbing(name, string(c.r.Module(f.Module).GetPath()))})
+	return c.function(function{name: name, rank: rankOf(name, string(c.r.Module(f.Module).GetPath()))})
 }
 
-// isPlumbing reports whether a function only leads from a program to a system call: it is one of the C or C++ library or of a runtime.
-func isPlumbing(name, module string) bool {
+// rankOf returns the rank of a function of a module.
+func rankOf(name, module string) rank {
 	base := module[strings.LastIndexByte(module, '/')+1:]
-	for _, library := range [...]string{"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "libgcc", "librt", "[vdso]", "libjvm.so"} {
-		if strings.HasPrefix(base, library) {
-			return true
-		}
+	switch {
+	case beginsWith(base, "libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libgcc", "librt", "[vdso]"),
+		beginsWith(name, "_start", "start_thread", "__libc_", "pthread_", "__pthread", "futex", "__futex", "syscall", "Syscall", "runtime.goexit", "runtime.mstart", "[",
+			"os::Platform", "ObjectMonitor::", "ObjectSynchronizer::", "Parker::park", "Unsafe_Park", "Monitor::wait", "Monitor::lock", "Mutex::lock"):
+		return ofLibrary
+	case beginsWith(base, "libstdc++", "libc++", "libjvm.so"),
+		beginsWith(name, "runtime.", "runtime/", "internal/", "sync.", "std::", "core::", "alloc::", "parking_lot", "__gthread", "take_gil", "PyThread_", "PyEval_RestoreThread",
+			"JavaMain", "ThreadJavaMain", "jdk.internal.", "java.lang.Object.wait"):
+		return ofRuntime
 	}
-	for _, prefix := range [...]string{
-		"runtime.", "runtime/", "internal/", "syscall.", "Syscall", "std::", "core::", "alloc::", "parking_lot", "__gthread", "pthread_", "__pthread", "__libc_", "futex", "__futex",
-		"_start", "start_thread", "clone", "take_gil", "PyThread_", "PyEval_RestoreThread", "jdk.internal.", "java.lang.Object.wait", "[",
-	} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return ofProgram
+}
+
+func beginsWith(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
 func (c *callTree) function(f function) uint32 {

@@ -161,11 +161,11 @@ func (f *finder) locks() {
 		if top := l.sites.top(); top.Name != "" {
 			text += ", most in " + top.Name
 		}
-		if top := l.owners.top(); top.Name != "" {
-			text += "; mostly behind " + top.Name
+		if top := l.owners.without(earlierOwners).top(); top.Name != "" {
+			text += fmt.Sprintf("; most often behind %s (%s of the waits)", top.Name, percent(top.Ns, l.waits.Ns))
 		}
 		if did := l.ownerTime.top(); did.Name != "" {
-			text += fmt.Sprintf(", which was %s for %s of that", did.Name, percent(did.Ns, l.waits.Ns))
+			text += fmt.Sprintf("; owners meanwhile: %s for %s of the waits", did.Name, percent(did.Ns, l.waits.Ns))
 		}
 		if chain := f.c.chainOf(l); chain != "" {
 			text += "; chain: " + chain

@@ -18,6 +18,8 @@ type lockKey struct {
 	object uint32 // a path; 0: none
 	site   uint32 // of a lock without address and path
 	kernel bool
+	// monitor: a monitor of Java entered in site. Its waiting threads have a futex each, so that which monitor it is does not show.
+	monitor bool
 }
 
 // lock is what threads waited for one lock.
@@ -75,8 +77,10 @@ func (c *collector) addLock(t *thread, s *timeline.Span, at place, w *format.Wai
 	switch {
 	case key.kernel:
 		key.site = at.kernelSite
+	case at.monitor:
+		key.site, key.monitor = at.site, true
 	case w.GetIsFutex():
-		key.futex = w.Futex
+		key.futex = lockAddress(w)
 	case one.object != 0:
 		key.object, key.pid = one.object, 0
 	default:
@@ -99,14 +103,40 @@ func (c *collector) addLock(t *thread, s *timeline.Span, at place, w *format.Wai
 	if waker == "" || waker == interruptName {
 		return
 	}
-	l.owners.add(waker, ns, 1)
 	if of := c.spans.Timeline().Thread(s.Off.Waker); of != nil && !of.Idle() {
-		l.addOwnerTime(c, c.thread(of), s.From, s.To)
+		l.addOwner(c, c.thread(of), waker, s.From, s.To)
+		return
 	}
+	l.owners.add(waker, ns, 1)
 }
 
-// addOwnerTime adds what the owner of a lock did while another thread waited for it: its times off-CPU; the rest it ran.
-func (l *lock) addOwnerTime(c *collector, owner *thread, from, to int64) {
+// lockAddress returns the address of a lock. The C library's condition variables and read-write locks, of which other locks are made, have
+// two futexes next to each other.
+func lockAddress(w *format.Wait) uint64 {
+	const waitBitset = 9 // FUTEX_WAIT_BITSET
+	if w.FutexOp&127 == waitBitset {
+		return w.Futex &^ 7
+	}
+	return w.Futex
+}
+
+// earlierOwners had a lock while a thread waited for it, before the one that woke it.
+const earlierOwners = "earlier owners"
+
+// addOwner adds who had a lock while another thread waited for it, and what the latest owner did since it got the lock: its times off-CPU;
+// the rest it ran.
+func (l *lock) addOwner(c *collector, owner *thread, name string, from, to int64) {
+	got := from
+	for i := range owner.recent {
+		if r := &owner.recent[i]; r.lock == l && r.to <= to {
+			got = max(got, r.to)
+		}
+	}
+	l.owners.add(name, to-got, 1)
+	if got > from {
+		l.owners.add(earlierOwners, got-from, 1)
+	}
+	from = got
 	left := to - from
 	for i := range owner.recent {
 		r := &owner.recent[i]
@@ -176,8 +206,7 @@ func (c *collector) closeLocks() {
 			continue
 		}
 		one.owner = owner.who.tid
-		one.lock.owners.add(c.names.thread(owner.who), one.to-one.from, 1)
-		one.lock.addOwnerTime(c, owner, one.from, one.to)
+		one.lock.addOwner(c, owner, c.names.thread(owner.who), one.from, one.to)
 	}
 	c.rings = append(c.rings, findRings(c.locks.open, byTID)...)
 	c.locks.open = c.locks.open[:0]
@@ -244,6 +273,8 @@ func (c *collector) lockName(l *lock) string {
 		return fmt.Sprintf("%#x", l.key.futex)
 	case l.key.object != 0:
 		return c.names.text[l.key.object]
+	case l.key.monitor:
+		return "Java monitors entered in " + c.calls.nameOf(l.key.site)
 	case l.key.site != 0:
 		return c.calls.nameOf(l.key.site)
 	}

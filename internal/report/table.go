@@ -110,6 +110,11 @@ func (p parts) sorted(limit int) []Part {
 	return all[:min(limit, len(all))]
 }
 
+// without returns the parts but one.
+func (p parts) without(name string) parts {
+	return slices.DeleteFunc(slices.Clone(p), func(one Part) bool { return one.Name == name })
+}
+
 // top returns the largest part.
 func (p parts) top() Part {
 	if len(p) == 0 {

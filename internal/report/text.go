@@ -156,7 +156,7 @@ func (r *Report) printDelays(w io.Writer) {
 		}
 		switch {
 		case d.By == "":
-			by = "(not known)"
+			by += "another process"
 		case d.ByPID == d.PID:
 			by += "its own threads"
 		default:

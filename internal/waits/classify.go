@@ -19,12 +19,13 @@ type Facts struct {
 // rules are the tables, so that they are made once.
 type rules struct {
 	kernel, user []function
+	runtime      []function // before user
 	calls        map[string]Call
 	classes      []ClassInfo
 }
 
 func newRules() *rules {
-	r := &rules{kernel: kernelFunctions(), user: userFunctions(), calls: make(map[string]Call), classes: Classes()}
+	r := &rules{kernel: kernelFunctions(), user: userFunctions(), runtime: builtOnConditions(), calls: make(map[string]Call), classes: Classes()}
 	for _, c := range calls() {
 		r.calls[c.Name] = c
 	}
@@ -182,12 +183,11 @@ const (
 
 // byFutex returns the class of a wait for a futex: by the function that waits, or else by the operation and the value.
 func (r *rules) byFutex(f *Facts) Class {
-	for i, name := range f.User {
-		if i >= userFrames {
-			break
-		}
-		if class, found := find(r.user, name); found {
-			return class
+	for _, functions := range [][]function{r.runtime, r.user} {
+		for _, name := range f.User[:min(len(f.User), userFrames)] {
+			if class, found := find(functions, name); found {
+				return class
+			}
 		}
 	}
 	if w := f.Wait; w.GetIsFutex() {

@@ -1,6 +1,9 @@
 package waits
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 const ms = 1e6
 
@@ -53,5 +56,23 @@ func TestUsualPlaceAmongMany(t *testing.T) {
 	}
 	if len(p.all) > maxPlaces {
 		t.Errorf("%d places are kept", len(p.all))
+	}
+}
+
+// What runtimes build on condition variables is what it is for, not a condition.
+func TestFutexOfRuntimes(t *testing.T) {
+	r := newRules()
+	for stack, want := range map[string]Class{
+		"__futex_abstimed_wait_common pthread_cond_wait os::PlatformEvent::park ObjectMonitor::EnterI ObjectMonitor::enter": Lock,
+		"__futex_abstimed_wait_common pthread_cond_timedwait os::PlatformEvent::park JavaThread::sleep JVM_Sleep":           Timer,
+		"__futex_abstimed_wait_common pthread_cond_timedwait os::PlatformMonitor::wait Monitor::wait CompileQueue::get":     Condition,
+		"__futex_abstimed_wait_common __pthread_cond_timedwait take_gil PyEval_RestoreThread":                               Lock,
+		"__futex_abstimed_wait_common pthread_cond_wait std::condition_variable::wait work":                                 Condition,
+		"__lll_lock_wait __pthread_mutex_cond_lock pthread_cond_wait std::condition_variable::wait":                         Lock,
+		"__futex_abstimed_wait_common pthread_cond_wait pop next run main_loop start_thread more more more take_gil":        Condition,
+	} {
+		if got := r.byFutex(&Facts{User: strings.Fields(stack)}); got != want {
+			t.Errorf("%s: %s, want %s", stack, got, want)
+		}
 	}
 }
