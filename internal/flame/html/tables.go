@@ -147,10 +147,7 @@ func (u *pageUse) trie(names *pageNames) *pageTrie {
 	symbols := t.symbolsOf(u, names)
 	type step struct{ parent, name uint32 }
 	index := make(map[step]uint32)
-	for i, used := range u.nodes {
-		if !used || i == 0 {
-			continue
-		}
+	for _, i := range u.inOrder() {
 		n := &u.p.Nodes[i]
 		at := t.at[n.Parent]
 		for _, symbol := range symbols[n.Frame] {
@@ -166,6 +163,19 @@ func (u *pageUse) trie(names *pageNames) *pageTrie {
 		t.at[i] = at
 	}
 	return t
+}
+
+// inOrder returns the used nodes in the order in which on-CPU time is divided among stacks, which is that of the first ones that look the
+// same, used or not: the page divides it in the order of its nodes, and must round in the same way. A node comes after its parent.
+func (u *pageUse) inOrder() []profile.NodeID {
+	var all []profile.NodeID
+	for i, used := range u.nodes {
+		if used && i > 0 {
+			all = append(all, profile.NodeID(i))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b profile.NodeID) int { return cmp.Compare(u.p.FirstAlike(a), u.p.FirstAlike(b)) })
+	return all
 }
 
 // symbolsOf returns the symbols of each frame, outermost first.
