@@ -68,7 +68,7 @@ const (
 
 func parse(inv *cli.Invocation) (*request, error) {
 	q := &request{}
-	for _, step := range []func(*cli.Invocation) error{q.readMode, q.readFrames, q.readOutputs, q.readFilters, q.readDiff, q.readBuckets} {
+	for _, step := range []func(*cli.Invocation) error{q.readMode, q.readFrames, q.readOutputs, q.readFilters, q.readDiff, q.readBuckets, q.checkRoot} {
 		if err := step(inv); err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (q *request) readMode(inv *cli.Invocation) error {
 }
 
 func (q *request) readFrames(inv *cli.Invocation) error {
-	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "none": graph.ByNone}
+	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "wait": graph.ByWait, "none": graph.ByNone}
 	q.view.By = roots[inv.String("by")]
 	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
 	q.view.Inline, q.view.Lines = inv.Bool("inline"), inv.Bool("lines")
@@ -277,10 +277,21 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	return nil
 }
 
+// checkRoot refuses outputs that cannot show a root.
+func (q *request) checkRoot(*cli.Invocation) error {
+	for _, out := range q.outputs {
+		if q.view.By == graph.ByWait && out.form == formHTML {
+			return cli.Usagef("--by wait is for --svg and --folded; on a page, choose \"reasons\"")
+		}
+	}
+	return nil
+}
+
 // setDetail sets what the profile must keep apart for the outputs.
 func (q *request) setDetail() {
 	c := &q.collect
 	c.CPUs = q.view.By == graph.ByCPU
+	c.Objects = q.view.By == graph.ByWait
 	c.Threads = q.view.By == graph.ByThread || q.folder != "" || c.Spread && (c.CPUs || q.buckets > 0) // whose samples are few depends on CPU or range
 	for _, out := range q.outputs {
 		switch out.form {

@@ -54,7 +54,7 @@ func (r *rules) classify(f *Facts) Class {
 	switch {
 	case f.State&(format.StateUninterruptible|format.StateKillable) != 0 && f.Wait != nil && f.Wait.File == uint32(format.FileKind_FILE_REGULAR):
 		return byDirection(directionOf(call))
-	case f.KernelThread || call != "" || len(f.Kernel) > 0:
+	case f.KernelThread || f.Wait != nil && call != "":
 		return KernelWork
 	}
 	return Unknown

@@ -11,10 +11,16 @@ import (
 // Label returns a short text about a wait: "recv 10.0.0.3:5432", "lock 0x7f0b10c0", "read db/data.log". w may be nil.
 func Label(c Class, w *format.Wait) string {
 	verb := Classes()[c].Verb
-	if object := Object(c, w); object != "" {
+	switch object := Object(c, w); {
+	case object == "":
+		return verb
+	case c == Pipe && directionOf(string(w.Call)) == writing:
+		return "write " + object
+	case c == Pipe:
+		return "read " + object
+	default:
 		return verb + " " + object
 	}
-	return verb
 }
 
 // Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.

@@ -10,6 +10,7 @@ import (
 	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/internal/waits"
 )
 
 // sample is a profile of two threads in a window of 10 s: main runs 2 s, sleeps 3 s, is delayed 1 s, waits for work 3 s, and
@@ -121,17 +122,14 @@ func TestReadingNamesTheLargestPart(t *testing.T) {
 func TestReadingNamesContention(t *testing.T) {
 	b := flametest.New()
 	lock, nap := b.Calls("main", "pthread_mutex_lock", "k_futex"), b.Calls("main", "k_nanosleep")
-	b.Waits = map[profile.NodeID]string{lock: "futex"}
+	wait := flametest.Cell(profile.ClassBlocked, format.StateInterruptible, lock, 2e8, 1)
+	wait.Wait = waits.Result{Class: waits.Lock}
 	b.Thread(10, 10, "app", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, nap, 6e8, 1),
-		flametest.Cell(profile.ClassRunnable, format.StateInterruptible, nap, 2e8, 1), flametest.Cell(profile.ClassBlocked, format.StateInterruptible, lock, 2e8, 1))
-	const asleep = "normal: most of the window is covered, 80% of it blocked (sleep)"
-	reads(t, b.Profile, asleep+"; of the time at work, 20% is scheduling delay and 20% is waits for locks (pthread_mutex_lock)")
-	b.Thread(10, 11, "app", flametest.Cell(profile.ClassIdle, format.StateInterruptible, lock, 5e8, 1))
-	reads(t, b.Profile, asleep+"; of the time at work, 20% is scheduling delay and 20% is waits for locks (pthread_mutex_lock); "+
-		"0.500000 s of waits for work are in pthread_mutex_lock and may be waits for a lock")
-	b.Threads = b.Threads[:1]
+		flametest.Cell(profile.ClassRunnable, format.StateInterruptible, nap, 2e8, 1), wait)
+	reads(t, b.Profile, "normal: most of the window is covered, 80% of it blocked (mostly sleep); of the time at work, 20% is scheduling delay and "+
+		"20% is waits for locks")
 	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns, b.Threads[0].Cells[2].Ns = 8e8, 1e8, 1e8
-	reads(t, b.Profile, "normal: most of the window is covered, 90% of it blocked (sleep)")
+	reads(t, b.Profile, "normal: most of the window is covered, 90% of it blocked (mostly sleep)")
 }
 
 func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {
@@ -161,37 +159,6 @@ func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	flametest.CheckLines(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
 	if strings.Contains(text, "not sampled") || strings.Contains(text, "no sample") {
 		t.Errorf("time with samples is reported as without:\n%s", text)
-	}
-}
-
-func TestAnalysisNamesALockWaitedForAllTheTime(t *testing.T) {
-	const idle = "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
-		"at what should have sent the work"
-	for _, c := range []struct{ inner, call, lock string }{
-		{"pop", "epoll_wait", ""}, {"pop", "futex", "most of these waits are for a futex, and"},
-		{"__pthread_mutex_lock@GLIBC_2.2.5", "futex", "but 100% of these waits are in __pthread_mutex_lock@GLIBC_2.2.5:"},
-		{"pthread_rwlock_rdlock", "futex_waitv", "but 100% of these waits are in pthread_rwlock_rdlock:"},
-		{"__new_sem_wait", "futex", "but 100% of these waits are in __new_sem_wait:"},
-		{"___lll_lock_wait", "futex", "but 100% of these waits are in ___lll_lock_wait:"},
-		{"my_sem_waiter", "futex", "most of these waits are for a futex, and"},
-	} {
-		b := flametest.New()
-		stack := b.Calls("main", "work", c.inner, "__lll_lock_wait", "k_futex")
-		if !isLock(c.inner) {
-			stack = b.Calls("main", "work", c.inner, "k_futex")
-		}
-		b.Waits = map[profile.NodeID]string{stack: c.call}
-		b.Thread(10, 10, "app", flametest.Cell(profile.ClassIdle, format.StateInterruptible, stack, 1e9, 1))
-		above := "\n\nA lock that a thread waits for nearly all the time counts as a wait for work,"
-		text := analysisOf(t, b.Profile, graph.View{})
-		if strings.Contains(text, above) != (c.lock != "") || isLock(c.inner) != strings.Contains(strings.Join(strings.Fields(text), " "), "in which there is "+c.inner+". 1.") {
-			t.Errorf("above the stack of %s in %s stands:\n%s", c.inner, c.call, text)
-		}
-		if c.lock == "" {
-			reads(t, b.Profile, idle)
-		} else {
-			reads(t, b.Profile, idle+"; "+c.lock+" a lock waited for nearly all the time counts as a wait for work too, so look at the stack")
-		}
 	}
 }
 

@@ -39,7 +39,7 @@ func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*block
 			if c.Class != class || w.Ns() == 0 {
 				continue
 			}
-			key := blockerKey{c.Stack, profile.Reason(c.Class, c.State)}
+			key := blockerKey{c.Stack, c.Reason()}
 			if sums[key] == nil {
 				sums[key] = new(share)
 				order = append(order, key)
@@ -90,9 +90,6 @@ func writeTop(w io.Writer, p *profile.Profile, title string, class profile.Class
 	}
 	shown := min(top, len(all))
 	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", shown, len(all))
-	if class == profile.ClassIdle {
-		writeLocks(w, p, all[:shown])
-	}
 	for i, b := range all[:shown] {
 		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
 		switch {

@@ -6,25 +6,23 @@ import (
 
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/internal/waits"
 )
 
 // breakdown is the time of some threads by what they did.
 type breakdown struct {
-	threads   int
-	lifetime  int64           // ns in the window, of all of them together
-	lives     map[int32]int64 // of each process, ns of its thread that was there for longest
-	onCPU     share
-	sampling  profile.Quality // of onCPU
-	off       []reasonShare   // blocked, except waits for work; the longest first
-	runnable  share
-	preempt   share
-	idle      share
-	unknown   share
-	futexIdle int64  // ns of idle that are futex waits
-	lockIdle  int64  // ns of futexIdle in a function that waits for a lock
-	lockOff   int64  // ns of off in such a function
-	lock      string // one such function
-	leftOut   int64  // ns of off-CPU intervals that Options.MinBlock left out
+	threads  int
+	lifetime int64           // ns in the window, of all of them together
+	lives    map[int32]int64 // of each process, ns of its thread that was there for longest
+	onCPU    share
+	sampling profile.Quality // of onCPU
+	off      []reasonShare   // blocked, except waits for work; the longest first
+	runnable share
+	preempt  share
+	idle     share
+	unknown  share
+	locks    int64 // ns of off: waits for locks
+	leftOut  int64 // ns of off-CPU intervals that Options.MinBlock left out
 }
 
 // share is a time, ns, and a count.
@@ -62,9 +60,8 @@ func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
 		w := v.Weight(c)
 		b.in(c).add(w)
 		shown += w.Ns()
-		switch {
-		case c.Class == profile.ClassIdle, c.Class == profile.ClassBlocked:
-			b.addFutex(p, c.Class, c.Stack, w.Ns())
+		if c.Class == profile.ClassBlocked && (c.Wait.Class == waits.Lock || c.Wait.Class == waits.KernelLock) {
+			b.locks += w.Ns()
 		}
 	}
 	b.threads++
@@ -102,7 +99,7 @@ func (b *breakdown) in(c *profile.Cell) *share {
 	case profile.ClassIdle:
 		return &b.idle
 	}
-	reason := profile.Reason(c.Class, c.State)
+	reason := c.Reason()
 	i := slices.IndexFunc(b.off, func(r reasonShare) bool { return r.reason == reason })
 	if i < 0 {
 		i = len(b.off)

@@ -2,9 +2,7 @@ package analysis
 
 import (
 	"fmt"
-	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"wprof/internal/flame/profile"
@@ -37,7 +35,7 @@ func (b *breakdown) readingOf(name string, window int64, a *profile.About) strin
 			"or the kernel did not report them"
 	}
 	return "mostly idle: for over half of " + name + " the threads waited for work; record while there is load, record for longer, or look " +
-		"at what should have sent the work" + b.mayBeLock()
+		"at what should have sent the work"
 }
 
 // times formats a multiple with enough digits to differ from 1.
@@ -76,34 +74,6 @@ func (b *breakdown) mostReason() string {
 	return " (mostly " + b.off[0].reason + ")"
 }
 
-// mayBeLock returns a warning if waits for work may be waits for a lock: futex waits for a lock and for a queue look the same.
-func (b *breakdown) mayBeLock() string {
-	switch half := b.idle.ns / 2; {
-	case b.lockIdle > half:
-		return fmt.Sprintf("; but %.0f%% of these waits are in %s: a lock waited for nearly all the time counts as a wait for work too, so look at the stack",
-			100*part(b.lockIdle, b.idle.ns), b.lock)
-	case b.futexIdle > half:
-		return "; most of these waits are for a futex, and a lock waited for nearly all the time counts as a wait for work too, so look at the stack"
-	}
-	return ""
-}
-
-// addFutex adds a wait, for work or not, to the sums for futexes and locks.
-func (b *breakdown) addFutex(p *profile.Profile, class profile.Class, stack profile.NodeID, ns int64) {
-	if !isFutex(p, stack) {
-		return
-	}
-	inLock := &b.lockOff
-	if class == profile.ClassIdle {
-		b.futexIdle += ns
-		inLock = &b.lockIdle
-	}
-	if lock := lockIn(p, stack); lock != "" {
-		*inLock += ns
-		b.lock = lock
-	}
-}
-
 // contention names scheduling delay, unless that is named already, and waits for locks, each if it is more than a tenth of the time
 // at work. [breakdown.most] names neither if many threads sleep.
 func (b *breakdown) contention(window int64, isDelayNamed bool) string {
@@ -112,69 +82,11 @@ func (b *breakdown) contention(window int64, isDelayNamed bool) string {
 	if delay := b.delay().ns; isMuch(delay) && !isDelayNamed {
 		parts = append(parts, fmt.Sprintf("%.0f%% is scheduling delay", 100*part(delay, b.covered())))
 	}
-	if isMuch(b.lockOff) {
-		parts = append(parts, fmt.Sprintf("%.0f%% is waits for locks (%s)", 100*part(b.lockOff, b.covered()), b.lock))
+	if isMuch(b.locks) {
+		parts = append(parts, fmt.Sprintf("%.0f%% is waits for locks", 100*part(b.locks, b.covered())))
 	}
-	text := ""
-	if len(parts) > 0 {
-		text = "; of the time at work, " + strings.Join(parts, " and ")
+	if len(parts) == 0 {
+		return ""
 	}
-	if isMuch(b.lockIdle) {
-		text += fmt.Sprintf("; %s of waits for work are in %s and may be waits for a lock", seconds(b.lockIdle), b.lock)
-	}
-	return text
-}
-
-// writeLocks writes a warning above a list of waits for work if some of them may be for locks.
-func writeLocks(w io.Writer, p *profile.Profile, waits []*blocker) {
-	futex := false
-	var locks []string
-	for _, b := range waits {
-		futex = futex || isFutex(p, b.stack)
-		if lock := lockIn(p, b.stack); lock != "" && isFutex(p, b.stack) && !slices.Contains(locks, lock) {
-			locks = append(locks, lock)
-		}
-	}
-	if !futex {
-		return
-	}
-	text := "A lock that a thread waits for nearly all the time counts as a wait for work, because futex waits for a lock and for a queue look the same: look at the stacks"
-	if len(locks) > 0 {
-		text += ", in which there is " + strings.Join(locks, " and ")
-	}
-	fmt.Fprintln(w)
-	wrapped(w, "", text+".")
-}
-
-func isFutex(p *profile.Profile, stack profile.NodeID) bool {
-	return strings.HasPrefix(p.Waits[stack], "futex")
-}
-
-// lockIn returns the outermost function of the C library that waits for a lock or a semaphore in a stack; "" if there is
-// none.
-func lockIn(p *profile.Profile, stack profile.NodeID) (name string) {
-	for id := stack; id != 0; id = p.Nodes[id].Parent {
-		for _, f := range p.Frames[p.Nodes[id].Frame].Functions {
-			if isLock(f.Name) {
-				name = f.Name
-			}
-		}
-	}
-	return name
-}
-
-// isLock reports whether a function of glibc or musl waits for a lock or a semaphore, in all variants, such as
-// __pthread_mutex_lock_slow and __new_sem_wait.
-func isLock(function string) bool {
-	name := strings.TrimLeft(function, "_")
-	for _, prefix := range [...]string{"GI_", "new_"} {
-		name = strings.TrimLeft(strings.TrimPrefix(name, prefix), "_")
-	}
-	for _, lock := range [...]string{"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "pthread_mutex_cond_lock",
-		"pthread_rwlock_", "lll_lock_wait", "lll_mutex_lock", "sem_wait", "sem_timedwait", "sem_clockwait"} {
-		if strings.HasPrefix(name, lock) {
-			return true
-		}
-	}
-	return false
+	return "; of the time at work, " + strings.Join(parts, " and ")
 }

@@ -151,7 +151,13 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 		b.path = append(b.path, b.note(IdleRoot()))
 	}
 	if b.v.By != ByNone {
-		b.path = append(b.path, b.step(b.v.Root(s.p, c), KindRoot, ""))
+		b.path = append(b.path, b.step(b.v.Root(s.p, c), b.v.rootKind(c), ""))
+	}
+	if b.v.By == ByWait {
+		if c.Object != 0 {
+			b.path = append(b.path, b.step(s.p.Objects[c.Object], b.v.rootKind(c), ""))
+		}
+		b.path = append(b.path, b.step(RootName(&s.p.Labels[c.Label], ByProcess), KindRoot, ""))
 	}
 	roots := len(b.path)
 	b.appendStack(s, c.Stack)

@@ -45,6 +45,9 @@ const (
 	KindNote               // not code: [not sampled], [disk wait], [idle]
 	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted]
 	Kinds
+
+	// KindWait, and as many as there are classes of waits after it, are what a thread waited for: [ByWait].
+	KindWait = Kinds + 1
 )
 
 // Mark is what the thread did at the last frame of its stack, and at the note above it.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wprof/internal/flame/profile"
+	"wprof/internal/waits"
 )
 
 // Mode is the time that is shown.
@@ -27,6 +28,7 @@ const (
 	ByThread
 	ByComm // names of threads
 	ByCPU
+	ByWait // what threads waited for: its class, then what it is, then the process
 	ByNone
 )
 
@@ -102,7 +104,7 @@ func (v *View) Note(c *profile.Cell) string {
 	case c.Class == profile.ClassPreempted && !v.States:
 		return profile.ClassRunnable.Note()
 	case c.Class == profile.ClassBlocked && v.States:
-		return profile.StateNote(c.State)
+		return c.WaitNote()
 	}
 	return c.Class.Note()
 }
@@ -137,6 +139,8 @@ func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
 		return RootName(&p.Labels[c.Label], v.By)
 	case ByCPU:
 		return CPURoot(c.CPU)
+	case ByWait:
+		return WaitRoot(c)
 	}
 	return ""
 }
@@ -152,6 +156,32 @@ func RootName(l *profile.Label, by Root) string {
 		return l.Thread() + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
 	}
 	return l.Comm
+}
+
+// rootKind returns the kind of the root frame of a cell.
+func (v *View) rootKind(c *profile.Cell) Kind {
+	switch {
+	case v.By != ByWait:
+		return KindRoot
+	case c.Class == profile.ClassBlocked || c.Class == profile.ClassIdle:
+		return KindWait + Kind(c.Wait.Class)
+	case c.Class.Delay():
+		return KindDelay
+	}
+	return KindRoot
+}
+
+// WaitRoot returns the name of the root frame of a cell by what its thread waited for.
+func WaitRoot(c *profile.Cell) string {
+	switch {
+	case c.Class.OnCPU():
+		return "on-CPU"
+	case c.Class == profile.ClassUnknown:
+		return "unknown"
+	case c.Class == profile.ClassIdle && c.Wait.Class != waits.Unknown:
+		return c.Wait.Class.String()
+	}
+	return c.Reason()
 }
 
 func CPURoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }

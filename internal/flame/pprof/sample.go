@@ -138,7 +138,7 @@ func (s *pprofSampleWriter) addLabels(c *profile.Cell) {
 		s.addNumber("cpu", uint64(c.CPU))
 	}
 	if !c.Class.OnCPU() {
-		s.addText("state", profile.Reason(c.Class, c.State))
+		s.addText("state", c.Reason())
 	}
 }
 

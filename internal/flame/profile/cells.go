@@ -78,7 +78,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 		c.addSlots(cell, from-c.first, to-c.first)
 	}
 	if t.trail != nil {
-		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
+		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, Wait: key.Wait, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
 	}
 }
 

@@ -1,6 +1,11 @@
 package profile
 
-import "wprof/format"
+import (
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/waits"
+)
 
 // Class is what a thread did in a part of its time.
 type Class uint8
@@ -12,7 +17,7 @@ const (
 	ClassRunnable               // it was woken, and waited for a CPU
 	ClassPreempted              // it lost its CPU without wanting to wait, and waited for a CPU
 	ClassBlocked                // it waited for something else
-	ClassIdle                   // it waited for work: see idleShare
+	ClassIdle                   // it waited for work: see [waits.Places]
 	ClassEvent                  // not a time of the thread but a span or instant, see [Options].Events
 
 	classes
@@ -35,8 +40,8 @@ var notes = [classes]string{
 // Note returns the frame that shows a class, in brackets; "" for on-CPU and blocked time, and for events.
 func (c Class) Note() string { return notes[c] }
 
-// StateNote returns the frame that shows the state in which a thread was blocked.
-func StateNote(s format.State) string { return "[" + Reason(ClassBlocked, s) + "]" }
+// WaitNote returns the frame that shows what a thread waited for.
+func (k *CellKey) WaitNote() string { return "[" + k.Reason() + "]" }
 
 // Notes returns the notes of all classes and states.
 func Notes() []string {
@@ -49,24 +54,30 @@ func Notes() []string {
 	for _, r := range reasons() {
 		all = append(all, "["+r.text+"]")
 	}
+	for _, c := range waits.Classes() {
+		if note := "[" + c.Name + "]"; !slices.Contains(all, note) {
+			all = append(all, note)
+		}
+	}
 	return all
 }
 
 const blocked = "blocked" // in a state without a name
 
-// Reason returns why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU, and for events.
-// ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
-func Reason(c Class, s format.State) string {
-	switch c {
-	case ClassOnCPU, ClassEvent:
+// Reason returns why a thread was off the CPU: its class, of blocked time what it waited for, or, where that is not known, the state in
+// which it left; "" if it was on the CPU, and for events. ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
+func (k *CellKey) Reason() string {
+	switch {
+	case k.Class.OnCPU() || k.Class == ClassEvent:
 		return ""
-	case ClassBlocked:
-	default:
-		note := c.Note()
+	case k.Class != ClassBlocked:
+		note := k.Class.Note()
 		return note[1 : len(note)-1]
+	case k.Wait.Class != waits.Unknown:
+		return k.Wait.Class.String()
 	}
 	for _, r := range reasons() {
-		if s&r.bits != 0 {
+		if k.State&r.bits != 0 {
 			return r.text
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"wprof/internal/spill"
 	"wprof/internal/stacks"
 	"wprof/internal/timeline"
+	"wprof/internal/waits"
 )
 
 // Collect reads a stream to its end and adds up the time of its threads. With an error of the stream it also returns the
@@ -27,6 +28,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
+	c.classes, c.objects, c.byText, p.Objects = waits.NewClassifier(r), make(map[waitObject]ObjectID), make(map[string]ObjectID), make([]string, 1)
 	if len(o.Events) > 0 {
 		c.counter = newEventCounter(c)
 		p.About.Events = o.Events
@@ -78,6 +80,10 @@ type collector struct {
 	slotTimeLimit int
 	events        uint64
 
+	classes *waits.Classifier
+	objects map[waitObject]ObjectID // of the current section
+	byText  map[string]ObjectID
+
 	same  map[NodeID]uint32 // see sameFunctions
 	paths map[string]uint32
 
@@ -99,13 +105,15 @@ type thread struct {
 	early        waking         // the latest one while it ran, which may end the next off-CPU interval: see timeline
 	shortBlocked int64          // ns blocked in off-CPU intervals shorter than Options.MinBlock
 	offUntil     int64          // where the latest span off the CPU ends
-	idle         []NodeID
+	idle         []idlePlace
 	trail        *threadTrail
 }
 
 func (c *collector) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.interner.newSection()
+	c.classes.NewSection()
+	clear(c.objects)
 	c.byTask.Clear()
 	if c.counter != nil {
 		c.counter.newSection()

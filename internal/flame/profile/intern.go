@@ -65,7 +65,7 @@ func (s *interner) reset() {
 	p := s.p
 	s.frames, s.nodes, s.names, s.bytes = make(map[string]FrameID), make(map[nodeKey]NodeID), make(map[string]string), 0
 	s.newSection()
-	p.Frames, p.Nodes, p.Waits = make([]Frame, 1), make([]Node, 1), make(map[NodeID]string)
+	p.Frames, p.Nodes = make([]Frame, 1), make([]Node, 1)
 	s.notSampled = s.child(0, s.note(notSampled))
 	p.NotSampled = s.notSampled
 	s.noStack = s.child(0, s.note(noStack))
@@ -225,11 +225,6 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 	}
 	if from != ofWait || kernel == 0 || !s.isReturn(all[kernel:]) {
 		of.node = s.kernelPart(of.node, all[kernel:])
-	}
-	if from == ofWait {
-		if call := idleSyscall(all[kernel:]); call != "" {
-			s.p.Waits[of.node] = call
-		}
 	}
 	return of
 }

@@ -1,11 +1,10 @@
 package profile
 
-import "maps"
-
 // Join returns a profile with the threads of two, those of a first, for an output that compares them. It describes a's recording, and has
 // time slots of a only. Both are part of it afterwards.
 func Join(a, b *Profile) *Profile {
 	frames, nodes, labels, wakes := FrameID(len(a.Frames)), NodeID(len(a.Nodes)), LabelID(len(a.Labels)), WakeID(len(a.Wakes))
+	objects := ObjectID(len(a.Objects))
 	node := func(id NodeID) NodeID {
 		if id == 0 {
 			return 0
@@ -26,14 +25,10 @@ func Join(a, b *Profile) *Profile {
 	}
 	joined := *a
 	joined.Memory += b.Memory
-	joined.Waits = make(map[NodeID]string, len(a.Waits)+len(b.Waits))
-	maps.Copy(joined.Waits, a.Waits)
+	joined.Objects = append(a.Objects, b.Objects[1:]...)
 	joined.Frames, joined.Labels = append(a.Frames, b.Frames[1:]...), append(a.Labels, b.Labels[1:]...)
 	for _, n := range b.Nodes[1:] {
 		joined.Nodes = append(joined.Nodes, Node{Parent: node(n.Parent), Frame: n.Frame + frames - 1})
-	}
-	for id, call := range b.Waits {
-		joined.Waits[node(id)] = call
 	}
 	for _, w := range b.Wakes[1:] {
 		joined.Wakes = append(joined.Wakes, Wake{Label: label(w.Label), Stack: node(w.Stack), Before: wake(w.Before)})
@@ -42,6 +37,9 @@ func Join(a, b *Profile) *Profile {
 		t.Label = label(t.Label)
 		for i := range t.Cells {
 			c := &t.Cells[i]
+			if c.Object != 0 {
+				c.Object += objects - 1
+			}
 			c.Label, c.Stack, c.Wake, c.Slots = label(c.Label), node(c.Stack), wake(c.Wake), nil
 		}
 		joined.Threads = append(joined.Threads, t)

@@ -31,7 +31,7 @@ func TestSystemCallsAreOneFrame(t *testing.T) {
 		compareLines(t, got.String(), `
 			app-100;[no stack]_[o] 100000
 			app-100;main;epoll_wait()_[k];ep_poll_[k];schedule_[k];__schedule_[k]_[c] 200000
-			app-100;main;epoll_wait()_[k];ep_poll_[k]_[o] 400000
+			app-100;main;epoll_wait()_[k];ep_poll_[k];[idle]_[o] 400000
 			app-100;main;vfs_read_[k]_[o] 300000`)
 		i := slices.IndexFunc(p.Frames, func(f profile.Frame) bool { return len(f.Functions) > 0 && f.Functions[0].Name == "epoll_wait()" })
 		if f := p.Frames[i]; f.Module != "[kernel]" || o.Addresses && (f.Offset != 0x3ff || f.Functions[0].Linkage != "__x64_sys_epoll_wait") {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/waits"
 )
 
 // Ids of what a Profile interns: indexes into its slices. 0 stands for none.
@@ -22,9 +23,9 @@ type Profile struct {
 	Frames []Frame // functions, or with Options.Addresses code addresses; 0 is none
 	Nodes  []Node  // call stacks as paths from the root; 0 is the empty stack
 	Labels []Label // names that threads had; 0 is none
-	// Waits has the system call of the stacks that wait for work, such as epoll_wait.
-	Waits map[NodeID]string
-	Wakes []Wake // wakers, for [Options].Wakes; 0 is none
+	// Objects are what threads waited for, as "recv 10.0.0.3:5432", see [waits.Label]; the first is empty.
+	Objects []string
+	Wakes   []Wake // wakers, for [Options].Wakes; 0 is none
 
 	// Slot is the length of a time slot, ns; 0: there are none. Slots is their number. The first one begins
 	// at About.From.
@@ -117,6 +118,8 @@ type CellKey struct {
 	// Of what Attribute returns: the time is that of a view's range; and of several threads.
 	Divided, Shared bool
 	State           format.State // off-CPU: in which the thread left the CPU
+	Wait            waits.Result // of ClassBlocked and ClassIdle
+	Object          ObjectID     // what it waited for; 0: not known, or without Options.Objects
 	CPU             uint32       // NoCPU unless Options.CPUs
 	Label           LabelID      // the thread's name then
 	Stack           NodeID       // 0 for ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]

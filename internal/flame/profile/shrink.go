@@ -115,7 +115,7 @@ func (c *collector) reduce(t *thread, most int64) {
 
 // compact renumbers the stacks, frames, wakes and names that are still in use.
 func (c *collector) compact() {
-	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, interner: c.interner, waits: c.p.Waits}
+	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, interner: c.interner}
 	r.begin(c)
 	ended := c.ended
 	c.ended = make(map[LabelID]*thread, len(ended))
@@ -147,7 +147,6 @@ type renumbering struct {
 	frames   []Frame
 	wakes    []Wake
 	labels   []Label
-	waits    map[NodeID]string
 	interner *interner
 
 	nodes     []NodeID
@@ -184,9 +183,6 @@ func (r *renumbering) node(id NodeID) NodeID {
 	n := r.old[id]
 	to := r.interner.child(r.node(n.Parent), r.frame(n.Frame))
 	r.nodes[id] = to
-	if call := r.waits[id]; call != "" {
-		r.interner.p.Waits[to] = call
-	}
 	return to
 }
 

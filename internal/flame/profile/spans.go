@@ -152,6 +152,12 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	case s.Kind == timeline.SpanRunnable:
 		key.Class = ClassRunnable
 	}
+	if key.Class == ClassBlocked {
+		key.Wait = c.classes.Blocked(s.Stack, s.Wait, s.State, t.IsKernel)
+		if c.o.Objects {
+			key.Object = c.object(s.Wait, key.Wait.Class)
+		}
+	}
 	if c.o.MinBlock > 0 && s.Off.Known && offCPULength(s) < c.o.MinBlock {
 		c.p.About.ShortBlocks += s.To - s.From
 		if key.Class == ClassBlocked {

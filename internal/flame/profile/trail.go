@@ -1,12 +1,16 @@
 package profile
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/waits"
+)
 
 // Piece is an interval in which a thread's activity did not change.
 type Piece struct {
 	From, To int64 // ns since About.From
 	Class    Class
 	State    format.State
+	Wait     waits.Result // of ClassBlocked and ClassIdle
 	CPU      uint32
 	Label    LabelID
 	Stack    NodeID

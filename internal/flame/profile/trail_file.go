@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/spill"
+	"wprof/internal/waits"
 )
 
 // trails stores the trails of threads, in memory or in a temporary file.
@@ -72,6 +73,7 @@ func appendPiece(b []byte, p *Piece, until int64) []byte {
 	b = binary.AppendVarint(b, p.From-until)
 	b = binary.AppendUvarint(b, uint64(p.To-p.From))
 	b = binary.AppendUvarint(b, uint64(p.State))
+	b = append(b, byte(p.Wait.Class), byte(p.Wait.Idle))
 	b = binary.AppendUvarint(b, uint64(p.CPU+1)) // NoCPU, the largest, becomes the shortest
 	b = binary.AppendUvarint(b, uint64(p.Label))
 	return binary.AppendUvarint(b, uint64(p.Stack))
@@ -100,6 +102,7 @@ func eachPiece(chunk []byte, until int64, visit func(*Piece) error) (int64, erro
 		p.From = until + d.varint()
 		p.To = p.From + int64(d.uvarint())
 		p.State = format.State(d.uvarint())
+		p.Wait = waits.Result{Class: waits.Class(d.byte()), Idle: waits.Idle(d.byte())}
 		p.CPU = uint32(d.uvarint()) - 1
 		p.Label = LabelID(d.uvarint())
 		p.Stack = NodeID(d.uvarint())
@@ -129,6 +132,14 @@ func (d *pieceDecoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.rest)
 	d.skip(n)
 	return v
+}
+
+func (d *pieceDecoder) byte() (b byte) {
+	if len(d.rest) > 0 {
+		b = d.rest[0]
+	}
+	d.skip(min(1, len(d.rest)))
+	return b
 }
 
 func (d *pieceDecoder) varint() int64 {

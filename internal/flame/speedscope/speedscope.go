@@ -189,7 +189,7 @@ func (b *speedscopeThread) stack(frames []int) {
 
 // appendStack appends the frames of a piece, outermost first; none if the view leaves the piece out.
 func (b *speedscopeThread) appendStack(stack []int, p *profile.Piece) []int {
-	c := profile.Cell{CellKey: profile.CellKey{Class: p.Class, State: p.State, Stack: p.Stack}}
+	c := profile.Cell{CellKey: profile.CellKey{Class: p.Class, State: p.State, Wait: p.Wait, Stack: p.Stack}}
 	if !b.v.Shows(c.Class) {
 		return stack
 	}

@@ -5,6 +5,7 @@ import (
 
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/web"
+	"wprof/internal/waits"
 )
 
 // class returns the CSS class of a frame. The script in the file uses the same ones: see draw.js.
@@ -18,6 +19,8 @@ func (d *drawing) class(i int) string {
 		return "idle"
 	case f.together > 0:
 		return "small"
+	case n.Kind >= graph.KindWait:
+		return web.WaitTone(waits.Class(n.Kind - graph.KindWait))
 	case n.Kind == graph.KindRoot:
 		return "root"
 	case n.Kind == graph.KindDelay:

@@ -10,6 +10,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/web"
+	"wprof/internal/waits"
 )
 
 // Sizes in the head, in pixels.
@@ -107,6 +108,11 @@ func (d *drawing) legend() []item {
 			if d.usesShare(kernel, span.from, span.to) {
 				items = append(items, item{[]web.Tone{tones[web.TimeTone(kernel, span.like, 1)]}, span.text + where})
 			}
+		}
+	}
+	for _, c := range waits.Classes() {
+		if class := web.WaitTone(c.Class); d.used[class] {
+			items = append(items, item{[]web.Tone{tones[class]}, c.Name})
 		}
 	}
 	for _, plain := range []struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/web"
@@ -152,7 +153,7 @@ func (d *drawing) tones() []web.Tone {
 	if d.changes {
 		return append(web.ChangeTones(), web.PlainTones()...)
 	}
-	return append(web.TimeTones(), web.PlainTones()...)
+	return slices.Concat(web.TimeTones(), web.PlainTones(), web.WaitTones())
 }
 
 // script writes the script that makes the picture interactive.

@@ -1,7 +1,8 @@
 // Kinds of frames, their colours, and texts about their time.
 
-const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5};
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them'];
+const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5, wait: 6}; // wait and above: by the class of the wait
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them',
+  ...Array(32).fill('What threads waited for')];
 
 const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel;
 
@@ -11,6 +12,7 @@ const SHADES = 3; // to distinguish neighbours
 // toneOf is the name of a frame's colour in internal/flame/web/palette.go, by its times. Frames with the same symbol have the same
 // shade.
 function toneOf(kind, symbol, on, off) {
+  if (kind >= KIND.wait) return `wait-${kind - KIND.wait}`;
   switch (kind) {
     case KIND.small: return 'small';
     case KIND.root: return 'root';

@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"math"
+
+	"wprof/internal/waits"
 )
 
 // Colours of frames. On-CPU time is red, off-CPU time is blue, and frames with both are between these by share; the kernel's frames
@@ -128,6 +130,26 @@ func PlainTones() []Tone {
 		{"past", [Schemes]string{lch(0.95, 0.004, 255).hex(), lch(0.28, 0.008, 255).hex()}},
 		{"hit", [Schemes]string{lch(0.91, 0.19, 105).hex(), lch(0.88, 0.18, 103).hex()}},
 	}
+}
+
+// WaitTone returns the class of the fill of frames for what threads waited for.
+func WaitTone(c waits.Class) string { return fmt.Sprintf("wait-%d", c) }
+
+// WaitTones returns these fills: a hue for each class, in an order in which those that are often side by side differ most.
+func WaitTones() []Tone {
+	var all []Tone
+	for _, c := range waits.Classes() {
+		hue := math.Mod(25+137.5*float64(c.Class), 360) // the golden angle
+		t := Tone{WaitTone(c.Class), [Schemes]string{lch(0.80, 0.11, hue).hex(), lch(0.50, 0.10, hue).hex()}}
+		switch c.Class {
+		case waits.Runnable, waits.Preempted:
+			t.Hex = runnable()
+		case waits.Unknown:
+			t.Hex = [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // BandTones returns the fills of the timeline by what threads did, in the order of BANDS in strip.js. Runnable time is between

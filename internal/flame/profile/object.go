@@ -1,0 +1,44 @@
+package profile
+
+import (
+	"strconv"
+
+	"wprof/format"
+	"wprof/internal/waits"
+)
+
+// ObjectID is the index of what a thread waited for in Profile.Objects; 0: it is not known.
+type ObjectID uint32
+
+// waitObject is a wait of the current section and its class.
+type waitObject struct {
+	wait  format.WaitID
+	class waits.Class
+}
+
+// maxObjects bounds what is kept apart; what comes after that has no object.
+const maxObjects = 1 << 14
+
+// object returns what a thread waited for.
+func (c *collector) object(id format.WaitID, class waits.Class) ObjectID {
+	w := c.r.Wait(id)
+	if waits.Object(class, w) == "" {
+		return 0
+	}
+	key := waitObject{id, class}
+	if known, found := c.objects[key]; found {
+		return known
+	}
+	text := waits.Label(class, w)
+	if w.IsFutex {
+		text += " of " + strconv.Itoa(int(w.Pid))
+	}
+	of, found := c.byText[text]
+	if !found && len(c.p.Objects) < maxObjects {
+		of = ObjectID(len(c.p.Objects))
+		c.p.Objects = append(c.p.Objects, text)
+		c.byText[text] = of
+	}
+	c.objects[key] = of
+	return of
+}
