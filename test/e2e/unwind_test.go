@@ -241,12 +241,12 @@ func sleepsOf(t *testing.T, file string) map[int]map[string]int {
 	t.Helper()
 	all := map[int]map[string]int{}
 	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--no-idle-waits", "--kernel-frames", file))) {
-		stack, count, _ := strings.Cut(strings.TrimSpace(line), " ")
-		root, stack, _ := strings.Cut(stack, ";")
-		text, isChains := strings.CutPrefix(root, "chains-")
-		pid, _ := strconv.Atoi(text)
-		n, _ := strconv.Atoi(count)
-		if !isChains || strings.Contains(stack, "[runnable]") {
+		line = strings.TrimSpace(line)
+		weight := strings.LastIndexByte(line, ' ')
+		root, stack, _ := strings.Cut(line[:weight], ";")
+		pid, _ := strconv.Atoi(root[strings.LastIndexByte(root, '-')+1:]) // after the label, such as "chains 600"
+		n, _ := strconv.Atoi(line[weight+1:])
+		if !strings.HasPrefix(root, "chains") || strings.Contains(stack, "[runnable]") {
 			continue
 		}
 		if all[pid] == nil {
