@@ -2,6 +2,7 @@ package info
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,8 +55,9 @@ func runReport(inv *cli.Invocation) error {
 		return err
 	}
 	defer in.Close()
-	filtered := filter.FlagsGiven(inv)
-	if filtered {
+	threads := selection.Threads
+	selection.Threads = filter.Spec{}
+	if isGiven(inv, filter.EventFlags("", "")) {
 		part, err := filter.NewFilteredReader(inv, in.In, in.Name, selection, filter.Messages{Start: "--start", End: "--end", Empty: "the report is empty", Rest: restReported})
 		if err != nil {
 			return err
@@ -72,9 +74,12 @@ func runReport(inv *cli.Invocation) error {
 		return err
 	}
 	defer r.Close()
-	made, err := report.Make(r, report.Options{Limit: inv.Int("limit"), Source: sourceOf(inv), Filtered: filtered})
+	made, err := report.Make(r, report.Options{Limit: inv.Int("limit"), Source: sourceOf(inv), Selector: filter.NewSelector(threads, r)})
 	if err != nil && !cli.EndsWell(err) {
 		return in.Error(err)
+	}
+	if made.Threads == 0 {
+		inv.Warnf("%s: no thread meets the conditions; the report is empty", in.Name)
 	}
 	write := func() error { return made.Print(out, in.Name) }
 	if inv.Bool("json") {
@@ -87,6 +92,11 @@ func runReport(inv *cli.Invocation) error {
 		return err
 	}
 	return in.Outcome(cli.CaptureResult{DroppedThreads: made.DroppedThreads, Lost: made.LostData, Damage: r.Damage()}, err)
+}
+
+// isGiven reports whether any flag of a group was given.
+func isGiven(inv *cli.Invocation, group cli.Group) bool {
+	return slices.ContainsFunc(group.Flags, func(f cli.Flag) bool { return inv.IsSet(f.Name) })
 }
 
 // sourceOf returns the captures as they are typed in a command; "" for standard input.

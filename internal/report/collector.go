@@ -71,6 +71,9 @@ func (c *collector) NewSection(s *format.Session) error {
 	c.classes.NewSection()
 	c.calls.newSection()
 	c.byTask.Clear()
+	if c.o.Selector != nil {
+		c.o.Selector.NewSection()
+	}
 	return nil
 }
 
@@ -90,6 +93,9 @@ func (c *collector) Event(e *format.Event) error {
 		c.now = e.Time
 	}
 	c.isLossy = c.isLossy || e.Kind == format.KindLost
+	if e.Kind == format.KindFork && c.o.Selector != nil {
+		c.o.Selector.Fork(e)
+	}
 	c.spans.Apply(e)
 	if e.Kind == format.KindSample {
 		c.addSample(e)
@@ -114,16 +120,21 @@ func (c *collector) addSpan(s *timeline.Span) {
 		c.idleCPU = format.Sum(c.idleCPU, s.To-s.From)
 		return
 	}
+	t := c.thread(s.Thread)
+	if id := s.Task; id != 0 {
+		t.who = c.whoIs(id)
+	}
+	if !t.who.isSelected {
+		c.addHidden(t, s)
+		return
+	}
+	t.isSelected = true
 	ns := s.To - s.From
 	if ns > math.MaxInt64-c.total {
 		c.failed = errTooLong
 		return
 	}
 	c.total += ns
-	t := c.thread(s.Thread)
-	if id := s.Task; id != 0 {
-		t.who = c.whoIs(id)
-	}
 	switch s.Kind {
 	case timeline.SpanRunning:
 		c.addRunning(t, s)
@@ -137,6 +148,20 @@ func (c *collector) addSpan(s *timeline.Span) {
 		t.time[classLost].add(ns, 1)
 	}
 	t.lastTo = s.To
+}
+
+// addHidden keeps of a thread that is not selected what explains others.
+func (c *collector) addHidden(t *thread, s *timeline.Span) {
+	switch s.Kind {
+	case timeline.SpanRunnable:
+		t.remember(interval{from: s.From, to: s.To, class: waits.Runnable})
+	case timeline.SpanBlocked:
+		one := c.blocked(t, s)
+		t.remember(one)
+		if s.Open && one.class == waits.Lock && len(c.locks.open) < maxOpen {
+			c.locks.open = append(c.locks.open, openWait{t, one, c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack).site})
+		}
+	}
 }
 
 func (p *Part) add(ns int64, count uint64) {

@@ -156,8 +156,8 @@ func (f *finder) locks() {
 		if l.key.kernel {
 			what = "a kernel lock in " + f.c.lockName(l)
 		}
-		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %d or more threads, longest %s", f.of(l.key.pid, l.process), short(l.waits.Ns), what,
-			percent(l.waits.Ns, work), l.waits.Count, len(l.waiters), short(l.longest))
+		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", f.of(l.key.pid, l.process), short(l.waits.Ns), what,
+			percent(l.waits.Ns, work), l.waits.Count, threadCount(len(l.waiters)), short(l.longest))
 		if top := l.sites.top(); top.Name != "" {
 			text += ", most in " + top.Name
 		}
@@ -172,6 +172,17 @@ func (f *finder) locks() {
 		}
 		f.add(oneLock, f.weight(l.waits.Ns), l.key.pid, l.process, f.flame(l.key.pid, "--off-cpu"), "%s", text)
 	}
+}
+
+// threadCount is a number of threads of which only the first few are counted.
+func threadCount(n int) string {
+	switch {
+	case n >= maxParts:
+		return fmt.Sprintf("%d or more threads", n)
+	case n == 1:
+		return "1 thread"
+	}
+	return fmt.Sprintf("%d threads", n)
 }
 
 // flame is the command that shows a process in a flame graph.
@@ -196,7 +207,7 @@ func (f *finder) process(p *process) {
 }
 
 func (f *finder) starved(p *process) {
-	delay := p.time[waits.Runnable].Ns + p.time[waits.Preempted].Ns
+	delay := p.time[waits.Runnable].Ns + p.time[waits.Preempted].Ns - p.latency
 	if !f.matters(delay, p.work()) || part(delay, delay+p.time[classOnCPU].Ns) < leastOfCPU {
 		return
 	}
@@ -234,7 +245,7 @@ func (f *finder) delayedBy(pid int32) string {
 // busyCPUs says how busy the CPUs were; "": idle ones do not show.
 func (f *finder) busyCPUs() string {
 	all := f.report.WindowNs * int64(f.report.CPUs)
-	if f.c.idleCPU == 0 || all <= 0 || f.c.o.Filtered {
+	if f.c.idleCPU == 0 || all <= 0 {
 		return ""
 	}
 	return fmt.Sprintf("the %d CPUs were %s busy", f.report.CPUs, percent(max(0, all-f.c.idleCPU), all))
@@ -242,38 +253,36 @@ func (f *finder) busyCPUs() string {
 
 func (f *finder) single(p *process) {
 	cpu := p.time[classOnCPU].Ns
-	idle := f.c.idleCPU
-	if p.threads != 1 && part(p.busiest, cpu) < 0.9 || part(p.busiest, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
+	if p.threads != 1 && part(p.busiest, cpu) < 0.9 || part(p.demand, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
 		return
 	}
-	if !f.c.o.Filtered && part(idle, f.report.WindowNs) < 0.25 { // no CPU was free
+	// What has a finding of its own does not count: other CPUs would not take that over.
+	left := p.busiest - max(p.partInFaults(), p.shortRuns, p.movedRuns)
+	if !f.matters(left, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s ran on one CPU of %d: its thread %s ran for %s of the window, and had %s of the process's time on the CPU", f.of(p.pid, p.name), f.report.CPUs,
-		p.busiestThread, percent(p.busiest, f.report.WindowNs), percent(p.busiest, cpu))
-	if !f.c.o.Filtered {
+	idle := f.c.idleCPU // 0 also where the recorder left idle CPUs out
+	if idle > 0 && part(idle, f.report.WindowNs) < 0.25 {
+		return
+	}
+	text := fmt.Sprintf("%s needs one CPU of %d: its thread %s ran for %s of the window or could have, and had %s of the process's time on the CPU", f.of(p.pid, p.name), f.report.CPUs,
+		p.busiestThread, percent(p.demand, f.report.WindowNs), percent(p.busiest, cpu))
+	if idle > 0 {
 		text += fmt.Sprintf("; CPUs were idle for %s", short(idle))
 	}
-	f.add(singleThreaded, f.weight(p.busiest), p.pid, p.name, f.flame(p.pid, "--on-cpu --by thread"), "%s", text)
+	f.add(singleThreaded, f.weight(left), p.pid, p.name, f.flame(p.pid, "--on-cpu --by thread"), "%s", text)
 }
 
-// timers adds sleeps of threads that have something else to wait for, or of a process that waits for nothing but timers.
+// timers adds sleeps that are not the usual wait for work of their threads.
 func (f *finder) timers(p *process) {
 	ns := p.time[waits.Timer].Ns
-	onlyTimers := p.forWork == 0 && p.timersForWork > 0 && part(p.time[classOnCPU].Ns, f.report.WindowNs) >= 0.01
-	if onlyTimers {
-		ns += p.timersForWork
-	}
-	if !f.matters(ns, p.work()+ns-p.time[waits.Timer].Ns) {
+	if !f.matters(ns, p.work()) {
 		return
 	}
 	where := p.timers.by.top()
-	f.add(sleeping, f.weightWith(ns, ns-p.time[waits.Timer].Ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.of(p.pid, p.name),
-		short(ns), p.timers.Count, short(p.timers.Ns/int64(max(1, p.timers.Count))), cmp.Or(where.Name, "a place without a stack"))
+	f.add(sleeping, f.weight(ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.of(p.pid, p.name),
+		short(p.timers.Ns), p.timers.Count, short(p.timers.Ns/int64(max(1, p.timers.Count))), cmp.Or(where.Name, "a place without a stack"))
 }
-
-// weightWith is the weight of a time of which a part does not count as work elsewhere.
-func (f *finder) weightWith(ns, more int64) float64 { return part(ns, f.report.WorkNs+more) }
 
 func (f *finder) peers(p *process) {
 	var all sum
@@ -324,15 +333,23 @@ func (f *finder) queue(p *process) {
 	f.add(fullQueue, f.weight(p.room.Ns), p.pid, p.name, f.flame(p.pid, "--waker"), "%s", text)
 }
 
+// partInFaults is the on-CPU time in page faults, by samples.
+func (p *process) partInFaults() int64 {
+	return int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].Ns))
+}
+
 // faults adds page faults: those that wait, and those that cost time on the CPU, by samples.
 func (f *finder) faults(p *process) {
-	onCPU := int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].Ns))
+	onCPU := p.partInFaults()
 	waited := p.time[waits.PageFault].Ns
 	if !f.matters(onCPU+waited, p.work()) {
 		return
 	}
-	f.add(pageFaults, f.weight(onCPU+waited), p.pid, p.name, f.flame(p.pid, "--kernel-frames"), "%s spent about %s of its time on the CPU in page faults (%d of %d samples), and waited %s for pages",
-		f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].Ns), p.faults, p.samples, short(waited))
+	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].Ns), p.faults, p.samples)
+	if waited > 0 {
+		text += fmt.Sprintf(", and waited %s for pages", short(waited))
+	}
+	f.add(pageFaults, f.weight(onCPU+waited), p.pid, p.name, f.flame(p.pid, "--kernel-frames"), "%s", text)
 }
 
 func (f *finder) wakeups(p *process) {
@@ -340,7 +357,7 @@ func (f *finder) wakeups(p *process) {
 	if rate < leastRate || !f.matters(p.shortRuns, p.time[classOnCPU].Ns) {
 		return
 	}
-	f.add(manyWakeups, f.weight(p.shortRuns), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
+	f.add(manyWakeups, f.weight(p.shortRuns+p.latency), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
 		f.of(p.pid, p.name), rate, short(p.time[classOnCPU].Ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].Ns), short(shortRun))
 }
 

@@ -21,6 +21,9 @@ func (c *collector) addSample(e *format.Event) {
 		return
 	}
 	t := c.thread(of)
+	if t.who = c.whoIs(e.Task); !t.who.isSelected {
+		return
+	}
 	p := c.calls.sample(e.Sample().Stack())
 	c.calls.samples[p.node]++
 	c.samples++

@@ -72,7 +72,8 @@ func (l *lockTable) at(key lockKey) *lock {
 }
 
 // addLock adds a wait for a lock, and sets the lock of the interval.
-func (c *collector) addLock(t *thread, s *timeline.Span, at place, w *format.Wait, one *interval, waker string) {
+func (c *collector) addLock(t *thread, s *timeline.Span, at place, one *interval) {
+	w, waker := c.r.Wait(s.Wait), c.names.text[one.waker]
 	key := lockKey{pid: t.who.pid, kernel: one.class == waits.KernelLock}
 	switch {
 	case key.kernel:
@@ -261,7 +262,9 @@ func findRings(all []openWait, byTID map[int32]*openWait) []ring {
 			}
 			r.members = append(r.members, *w)
 		}
-		rings = append(rings, r)
+		if slices.ContainsFunc(r.members, func(w openWait) bool { return w.waiter.who.isSelected }) {
+			rings = append(rings, r)
+		}
 	}
 	return rings
 }

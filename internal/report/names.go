@@ -49,6 +49,7 @@ type who struct {
 	process        uint32 // the short label of its process's command line
 	processComm    uint32
 	kernel, idle   bool
+	isSelected     bool
 }
 
 // whoIs returns the thread of a task of the current section; one without names if it is not known.
@@ -80,7 +81,7 @@ func (c *collector) describe(d *format.Task) *who {
 		}
 	}
 	return &who{
-		pid: d.Pid, tid: d.Tid, ppid: d.Ppid, comm: c.names.id(comm), process: c.names.id(label), processComm: c.names.id(process),
+		isSelected: c.o.Selector == nil || c.o.Selector.Selects(d), pid: d.Pid, tid: d.Tid, ppid: d.Ppid, comm: c.names.id(comm), process: c.names.id(label), processComm: c.names.id(process),
 		kernel: d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0,
 	}
 }

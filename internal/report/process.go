@@ -22,10 +22,11 @@ type process struct {
 	runs, moved     uint64
 	shortRuns       int64
 	movedRuns       int64
+	latency         int64
+	demand          int64 // ns for which the busiest thread ran or could have
 	forWork         int64 // ns of waits for work by anything but a timer
 	timers          sum   // by timers, for work or not; the parts are functions
-	timersForWork   int64
-	merged          int // processes that are merged into this one
+	merged          int   // processes that are merged into this one
 }
 
 // maxProcesses bounds the processes that are kept apart; others are merged by name.
@@ -66,12 +67,18 @@ func (c *collector) processOf(t *thread) *process {
 
 // retire adds a thread whose time is all known to its process and to the tables.
 func (c *collector) retire(t *thread) {
+	t.of.Own = nil
+	if !t.isSelected {
+		return
+	}
 	p := c.processOf(t)
 	c.lived++
 	p.threads++
 	p.samples, p.faults = p.samples+t.samples, p.faults+t.faults
 	p.runs, p.moved, p.shortRuns, p.movedRuns = p.runs+t.runs, p.moved+t.moved, p.shortRuns+t.shortRuns, p.movedRuns+t.movedRuns
+	p.latency += t.latency
 	if ns := t.time[classOnCPU].Ns; ns > p.busiest {
+		p.demand = ns + t.time[waits.Runnable].Ns + t.time[waits.Preempted].Ns
 		p.busiest, p.busiestThread = ns, c.names.thread(t.who)
 	}
 	for class := range t.time {
@@ -85,7 +92,6 @@ func (c *collector) retire(t *thread) {
 	}
 	t.waits = nil
 	c.countShort(t)
-	t.of.Own = nil
 }
 
 // waitKey identifies what is added up in the table of waits.
@@ -119,9 +125,6 @@ func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 	if w.result.Class == waits.Timer {
 		p.timers.add(w.sum.Ns, w.sum.Count, length)
 		p.timers.by.add(c.calls.nameOf(w.at.site), w.sum.Ns, w.sum.Count)
-		if forWork {
-			p.timersForWork += w.sum.Ns
-		}
 	}
 	if forWork {
 		if w.result.Class != waits.Timer {

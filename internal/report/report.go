@@ -4,14 +4,16 @@ import (
 	"errors"
 
 	"wprof/format"
+	"wprof/internal/filter"
 	"wprof/internal/timeline"
 )
 
 // Options are what a report covers.
 type Options struct {
-	Limit    int    // of each list
-	Source   string // of the capture, for commands; "": FILE
-	Filtered bool   // threads are left out, so that idle CPUs do not show
+	Limit  int    // of each list
+	Source string // of the capture, for commands; "": FILE
+	// Selector selects the threads that the report is about; nil: all. The others only explain what these do.
+	Selector *filter.Selector
 }
 
 // Report is what a capture says, as --json writes it. docs/report.md describes each field; a test compares the two. Lists are never

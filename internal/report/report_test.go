@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/filter"
 	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
 	"wprof/test/fromtext"
@@ -252,5 +253,17 @@ func TestLimit(t *testing.T) {
 	}
 	if err := r.WriteJSON(&json); err != nil || bytes.Contains(json.Bytes(), []byte("null")) {
 		t.Errorf("%v %s", err, json.Bytes())
+	}
+}
+
+// A process that is selected has names for what delayed it, though that is not selected.
+func TestSelectedThreadsAreExplainedByOthers(t *testing.T) {
+	r := fromtext.Reader(t, lockWaits)
+	made, err := Make(r, Options{Limit: 10, Selector: filter.NewSelector(filter.Spec{TIDs: []int32{11}}, r)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Threads != 1 || made.TotalNs != 1e9 || len(made.Locks) != 1 || made.Locks[0].Owners[0].Name != "holder (10)" || made.Locks[0].OwnerTime[1].Name != "disk read data/stock.db" {
+		t.Errorf("%+v", made)
 	}
 }

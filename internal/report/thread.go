@@ -27,12 +27,16 @@ type thread struct {
 	movedRuns       int64 // ns of runs of less than shortMove that began on another CPU than the one before
 	lastCPU         uint32
 	hasRun          bool
-	isNew           bool // it started in the window
+	isSelected      bool  // some of its time is reported
+	latency         int64 // ns of waits for a CPU that are no longer than maxLatency, after a wakeup
+	isNew           bool  // it started in the window
 }
 
 const (
 	shortRun  = int64(100e3)
 	shortMove = int64(1e6)
+	// maxLatency is how long it takes to bring a thread onto a CPU that is free, and more.
+	maxLatency = int64(50e3)
 )
 
 // waitSum is the time that a thread waited for one thing in one place.
@@ -121,6 +125,9 @@ func (c *collector) addRunnable(t *thread, s *timeline.Span) {
 		class = waits.Preempted
 	}
 	t.time[class].add(ns, 1)
+	if class == waits.Runnable && ns <= maxLatency {
+		t.latency += ns
+	}
 	t.remember(interval{from: s.From, to: s.To, class: class})
 	key := delayKey{of: t.who.pid, ofName: t.who.process, preempted: s.Off.Preempted}
 	switch by := c.delayedBy(t, s); {
@@ -144,21 +151,23 @@ func (c *collector) delayedBy(t *thread, s *timeline.Span) *who {
 	return nil
 }
 
+// blocked returns the interval of a wait, without a lock.
+func (c *collector) blocked(t *thread, s *timeline.Span) interval {
+	class := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel).Class
+	return interval{from: s.From, to: s.To, class: class, object: c.names.id(waits.Object(class, c.r.Wait(s.Wait))), waker: c.names.id(c.wakerOf(s)), open: s.Open}
+}
+
 // addBlocked adds a wait for anything else.
 func (c *collector) addBlocked(t *thread, s *timeline.Span) {
-	ns := s.To - s.From
 	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
 	at := c.calls.wait(s.Stack)
-	w := c.r.Wait(s.Wait)
-	one := interval{from: s.From, to: s.To, class: result.Class, object: c.names.id(waits.Object(result.Class, w)), open: s.Open}
-	waker := c.wakerOf(s)
-	one.waker = c.names.id(waker)
+	one := c.blocked(t, s)
 	if result.Class == waits.Lock || result.Class == waits.KernelLock {
-		c.addLock(t, s, at, w, &one, waker)
+		c.addLock(t, s, at, &one)
 	}
 	t.remember(one)
-	t.places.Add(at.node, result, ns)
-	c.waitOf(t, at, one.object, result).add(&one, waker)
+	t.places.Add(at.node, result, s.To-s.From)
+	c.waitOf(t, at, one.object, result).add(&one, c.names.text[one.waker])
 }
 
 // wakerOf names the thread that ended a wait; "": none did, or it is not known.
