@@ -170,7 +170,7 @@ func TestTraceFitsIntoItsSize(t *testing.T) {
 	const events = 100_000
 	for n := range events {
 		at := (n + 1) * 25_000
-		fmt.Fprintf(&text, "+%d cpu0 waking 2 wakee=3 prio=120 target_cpu=0\n", at-10_000)
+		fmt.Fprintf(&text, "+%d cpu0 waking %d wakee=%d prio=120 target_cpu=0\n", at-10_000, 2+n%2, 3-n%2)
 		fmt.Fprintf(&text, "+%d cpu0 switch %d next=%d prev_state=S prev_prio=120 next_prio=120\n", at, 2+n%2, 3-n%2)
 	}
 	text.WriteString("end close=+3000000000\n")
