@@ -44,10 +44,18 @@ const (
 	annWaitPeer
 	annFutex
 	annLockOwner
+	annNUMA
+	annFile
+	annOldTID
+	annOldName
+	annNewName
+	annForkedInto
+	annForkedFrom
 )
 
-func annotationNames() []string {
-	return []string{
+// annotationNames returns the names of annotations. With peer some are those of the C program wprof, whose delays are in microseconds.
+func annotationNames(peer bool) []string {
+	names := []string{
 		annSlept: "slept_ns", annBlocked: "blocked_ns", annStopped: "stopped_ns", annTraced: "traced_ns",
 		annParked: "parked_ns", annRestedIdle: "idle_ns", annPreempted: "preempted_ns", annWaited: "waited_ns",
 		annWaker: "waker", annDelay: "delay_ns", annState: "state", annStack: "stack",
@@ -56,8 +64,21 @@ func annotationNames() []string {
 		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns", annContext: "waking_context",
 		annRuns: "runs", annRan: "running_ns", annLongestDelay: "longest_delay_ns", annThread: "thread",
 		annWaitClass: "wait_class", annWaitFD: "wait_fd", annWaitFile: "wait_file", annWaitPeer: "wait_peer",
-		annFutex: "futex", annLockOwner: "lock_owner",
+		annFutex: "futex", annLockOwner: "lock_owner", annNUMA: "numa_node", annFile: "filename", annOldTID: "tid_changed_from",
+		annOldName: "old_name", annNewName: "renamed_to", annForkedInto: "forked_into", annForkedFrom: "forked_from",
 	}
+	if peer {
+		names[annDelay], names[annCompound], names[annFrom], names[annTo] = "waking_delay_us", "compound_delay_us", "switch_from", "switch_to"
+	}
+	return names
+}
+
+// delay returns a delay in the unit of its annotation.
+func (w *view) delay(ns int64) uint64 {
+	if w.on.PeerNames {
+		return uint64(max(ns, 0)) / 1000
+	}
+	return uint64(max(ns, 0))
 }
 
 // whyOff returns the annotation for the length of a time off the CPU, by the state in which the thread left.

@@ -68,6 +68,7 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 		}
 		earliest = min(earliest, s.from)
 		w.seq.start(sliceBegin, track, name)
+		w.seq.category(catStack)
 		w.out = w.seq.put(w.out, w.clock.earlier(s.from))
 		w.out = w.seq.finish(w.out, track, to)
 	}

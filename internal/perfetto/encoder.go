@@ -33,8 +33,9 @@ type encoder struct {
 	hides    bool      // a filter hides threads
 	view     *view
 
-	begun     bool  // the machine was described
-	opened    int64 // when the current window did
+	begun     bool            // the machine was described
+	session   *format.Session // of the current window
+	opened    int64           // when the current window did
 	nextFlush int64
 	skipped   int64 // events of CPUs beyond maxCPUs
 }
@@ -66,11 +67,21 @@ func newEncoder(w io.Writer, options Options) *encoder {
 func (e *encoder) Section(s *format.Session) {
 	if !e.begun {
 		e.begun = true
-		e.out = appendSystemInfo(e.out, s)
+		e.out = appendUUID(appendSystemInfo(e.out, s), s)
 	}
 	e.endOpening()
 	e.view.newSection()
+	e.view.nodes = nodesOf(s)
 	e.samples.newSection(s.Sources)
+}
+
+// nodesOf returns the NUMA nodes of CPUs.
+func nodesOf(s *format.Session) map[uint32]int32 {
+	nodes := make(map[uint32]int32, len(s.Cpus))
+	for _, cpu := range s.Cpus {
+		nodes[cpu.Id] = cpu.Node
+	}
+	return nodes
 }
 
 // Clock implements [tracks.EventEncoder].
@@ -310,6 +321,9 @@ func (e *encoder) Close(at int64) {
 	e.endOpening()
 	e.now = max(at, e.now)
 	e.view.close(e.hides)
+	if e.options.Threads {
+		e.view.drawSession(e.session, e.now)
+	}
 	for _, c := range e.cpus {
 		if c != nil && c.running != nil {
 			e.takeOver(c, e.now, e.threads.idle, 120)

@@ -10,7 +10,7 @@ package perfetto
 // meaning.
 
 // appendFieldDescriptions appends the descriptions of these fields; the engine takes the first one in a trace.
-func appendFieldDescriptions(out []byte) []byte {
+func appendFieldDescriptions(out []byte, peer bool) []byte {
 	out, packet := beginPacket(out)
 	out, descriptor := begin(out, packetExtensions)
 	out, set := begin(out, 1)
@@ -18,9 +18,9 @@ func appendFieldDescriptions(out []byte) []byte {
 	out = appendString(out, 1, "wprof/track_event.proto")
 	out = appendString(out, 2, "perfetto.protos")
 	out = appendFieldDescription(out, "callstack_iid", eventCallstack, uint64Type)
-	for a, name := range annotationNames() {
+	for a, name := range annotationNames(peer) {
 		switch annotation(a) {
-		case 0, annThread, annWaker, annContext, annState, annStack, annFrom, annTo: // texts
+		case 0, annThread, annFile, annOldName, annNewName, annForkedInto, annForkedFrom, annWaker, annContext, annState, annStack, annFrom, annTo: // texts
 		case annPrio, annTID, annPID, annNSTID, annNSPID:
 			out = appendFieldDescription(out, "debug."+name, eventArgument+uint64(a), int64Type)
 		default:

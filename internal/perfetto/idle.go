@@ -63,6 +63,7 @@ func (i *idleTracks) draw(w *view, s *tracks.Slice) {
 	}
 	track, id := i.track(w, s.CPU), w.name(name)
 	w.seq.start(sliceBegin, track, id)
+	w.seq.category(catIdle)
 	w.out = w.seq.put(w.out, w.clock.earlier(s.From))
 	w.out = w.seq.finish(w.out, track, w.clock.earlier(s.To))
 }

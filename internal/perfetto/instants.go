@@ -37,15 +37,65 @@ func (w *view) instant(k, object *task, i *tracks.Instant) {
 		path = string(stacks.Clipped(stacks.Printable(i.Path, stacks.Unnamed)))
 	}
 	track, name := w.track(k.thread), w.name(i.Name(string(k.name), objectName, path))
+	var text, before uint64
+	switch i.Kind {
+	case tracks.Forks:
+		text = w.text(objectName)
+	case tracks.Renames:
+		text, before = w.text(string(k.name)), w.text(objectName)
+	case tracks.Execs:
+		text = w.text(path)
+	}
 	w.seq.start(instant, track, name)
-	if i.Kind == tracks.Exits {
+	switch i.Kind {
+	case tracks.Forks:
+		w.forks++
+		w.seq.category(catForking)
+		w.seq.value(annForkedInto, text)
+		w.seq.arrow(eventArrow, forkArrows+w.forks)
+	case tracks.Renames:
+		w.seq.category(catRename)
+		w.seq.value(annOldName, before)
+		w.seq.value(annNewName, text)
+	case tracks.Execs:
+		w.seq.category(catExec)
+		w.seq.value(annFile, text)
+		if i.OldTID != 0 {
+			w.seq.number(annOldTID, uint64(i.OldTID))
+		}
+	case tracks.Exits:
+		w.seq.category(catExit)
 		w.seq.number(annCode, i.Code)
 		if i.Signal != 0 {
 			w.seq.number(annSignal, i.Signal)
 		}
 	}
+	if w.on.NUMA {
+		w.seq.number(annNUMA, w.node(i.CPU))
+	}
 	w.annotateIDs(k.thread)
 	w.out = w.seq.put(w.out, w.clock.earlier(i.At))
+	if i.Kind == tracks.Forks {
+		w.forked(k, object, i)
+	}
+}
+
+// forkArrows is more than package tracks numbers of arrows.
+const forkArrows = 1 << 40
+
+// forked marks a new thread a nanosecond after its fork, where the arrow from the mark of its parent ends: at the fork itself Perfetto
+// does not know the thread yet, and would take the track for that of another one.
+func (w *view) forked(parent, child *task, i *tracks.Instant) {
+	w.now++
+	track := w.track(child.thread)
+	w.now--
+	name, text := w.name("forked by "+w.called(parent)), w.text(w.called(parent))
+	w.seq.start(instant, track, name)
+	w.seq.category(catForked)
+	w.seq.value(annForkedFrom, text)
+	w.seq.arrow(eventArrowEnd, forkArrows+w.forks)
+	w.annotateIDs(parent.thread)
+	w.out = w.seq.put(w.out, w.clock.earlier(i.At)+1)
 }
 
 // sample draws a sample: as an instant, or as slices that begin or continue there.
@@ -57,6 +107,7 @@ func (w *view) sample(k *task, s *tracks.Sample, period int64) {
 		of := w.stackOf(s.Stack)
 		track, name := w.track(k.thread), w.name("tick")
 		w.seq.start(instant, track, name)
+		w.seq.category(catTimer)
 		w.annotateStack(of)
 		w.out = w.seq.put(w.out, w.clock.earlier(s.At))
 	}

@@ -241,7 +241,7 @@ func (w *view) argument(a *tracks.Arg) {
 func (w *view) annotation(name string) annotation {
 	known, found := w.seq.annotations[name]
 	if !found {
-		known = annotation(len(annotationNames()) + len(w.seq.annotations))
+		known = annotation(len(annotationNames(false)) + len(w.seq.annotations))
 		w.seq.annotations[name] = known
 		w.out = w.seq.describe(w.out, func(out []byte) []byte { return appendName(out, internAnnotations, uint64(known), name) })
 	}

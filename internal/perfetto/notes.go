@@ -26,7 +26,7 @@ func (w *view) note(n *tracks.Note) {
 	lane, from := t.lanes.PlaceApart(max(n.From, w.opened), n.To)
 	track, name := w.laneTrack(key, &t.of[lane]), w.name(n.Name)
 	w.seq.start(sliceBegin, track, name)
-	w.seq.body = appendUint(w.seq.body, eventCategory, categoryRecording)
+	w.seq.category(catRecording)
 	if n.Count > 0 {
 		w.argument(&tracks.Arg{Name: "count", Number: n.Count})
 	}

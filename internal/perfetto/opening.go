@@ -35,6 +35,7 @@ type off struct {
 
 // Open implements [tracks.Encoder]. The state that follows opens the window.
 func (e *encoder) Open(at int64, s *format.Session) {
+	e.session = s
 	e.now, e.opened = at, at
 	e.view.opened = at
 	e.view.sleepers.open()

@@ -22,6 +22,8 @@ type Options struct {
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
+	NUMA      bool // the NUMA node beside CPUs
+	PeerNames bool // annotations have the names that the C program wprof gives them, where it has the same
 	NoWakings bool // of Sched, wakeups are left out
 
 	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
@@ -51,6 +53,8 @@ func features() []feature {
 		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
 		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},
+		{"numa", func(o *Options) *bool { return &o.NUMA }},
+		{"wprof-names", func(o *Options) *bool { return &o.PeerNames }},
 		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
 	}
 }
@@ -80,7 +84,7 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns()}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: true}
 }
 
 // joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.
@@ -91,11 +95,14 @@ func (o *Options) joinsRuns() bool {
 // view reports whether anything but scheduling is drawn.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. An idle kernel thread waits for
-// nothing.
+// drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself, except for the stacks of preempted
+// ones. An idle kernel thread waits for nothing.
 func (o *Options) drawsOffCPU(s *tracks.Slice) bool {
-	if !o.Threads || s.Kind != timeline.SpanBlocked {
+	if !o.Threads {
 		return false
+	}
+	if s.Kind != timeline.SpanBlocked {
+		return s.Kind == timeline.SpanRunnable && s.Off.Preempted && s.Stack != nil
 	}
 	length := s.To - s.Began()
 	if o.BlockedMin < 0 {

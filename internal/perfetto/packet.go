@@ -19,12 +19,14 @@ const (
 	packetTrackEvent      = 11
 	packetInternedData    = 12
 	packetSequenceFlags   = 13
+	packetConfig          = 33
 	packetSystemInfo      = 45
 	packetClock           = 58
 	packetDefaults        = 59
 	packetTrackDescriptor = 60
 	packetPerfSample      = 66
 	packetExtensions      = 72
+	packetUUID            = 89
 	packetTaskState       = 117
 
 	sequenceID = 1
@@ -65,6 +67,22 @@ func appendSystemInfo(out []byte, s *format.Session) []byte {
 	out = appendString(out, 4, stacks.Printable([]byte(s.Machine), "not recorded"))
 	end(out, uts)
 	end(out, info)
+	end(out, packet)
+	return out
+}
+
+// appendUUID appends the recording's UUID and title, which Perfetto shows in its table of metadata.
+func appendUUID(out []byte, s *format.Session) []byte {
+	high, low := s.UUIDBits()
+	out, packet := beginPacket(out)
+	out, uuid := begin(out, packetUUID)
+	out = appendInt(appendInt(out, 1, int64(high)), 2, int64(low))
+	end(out, uuid)
+	end(out, packet)
+	out, packet = beginPacket(out)
+	out, config := begin(out, packetConfig)
+	out = appendString(out, 22, title(s))
+	end(out, config)
 	end(out, packet)
 	return out
 }

@@ -46,6 +46,7 @@ type sequence struct {
 	names      map[string]uint64
 	texts      map[string]uint64
 
+	peerNames   bool                  // see Options.PeerNames
 	annotations map[string]annotation // names of annotations beside annotationNames
 	stacks      map[tracks.Key]stackText
 	states      map[format.State]stateText
@@ -82,14 +83,18 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	s.stacks, s.interned = make(map[tracks.Key]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
-	out = appendFieldDescriptions(out)
+	out = appendFieldDescriptions(out, s.peerNames)
 	var packet, body int
 	out, packet = begin(out, tracePacket)
 	out = appendSequenceClock(out, s.clock, boottime, false)
 	out = appendUint(out, packetSequence, s.id)
 	out, body = begin(out, packetInternedData)
-	out = appendName(out, internCategories, categoryRecording, "recording")
-	for i, name := range annotationNames() {
+	for i, name := range categoryNames() {
+		if name != "" {
+			out = appendName(out, internCategories, uint64(i), name)
+		}
+	}
+	for i, name := range annotationNames(s.peerNames) {
 		if name != "" {
 			out = appendName(out, internAnnotations, uint64(i), name)
 		}
@@ -173,9 +178,6 @@ func (s *sequence) name(out []byte, name string) ([]byte, uint64) {
 func (s *sequence) text(out []byte, text string) ([]byte, uint64) {
 	return s.intern(out, s.texts, internTexts, text)
 }
-
-// categoryRecording is the number of the category that losses, late events and times between windows have.
-const categoryRecording = 1
 
 func appendName(out []byte, field, id uint64, name string) []byte {
 	out, entry := begin(out, field)

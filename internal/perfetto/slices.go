@@ -23,6 +23,10 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 		own = w.ownSequence(t, from)
 		w.seq.start(sliceBegin, 0, own.name(w, s.CPU, s.Open, s.Runs > 0))
 	}
+	w.seq.category(catOnCPU)
+	if w.on.NUMA {
+		w.seq.number(annNUMA, w.node(s.CPU))
+	}
 	if s.Off.Known {
 		w.seq.number(whyOff(s.State), uint64(s.OffNs()))
 	}
@@ -33,7 +37,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 		w.seq.value(annContext, context)
 	}
 	if s.Off.Woken != 0 {
-		w.seq.number(annDelay, uint64(s.DelayNs()))
+		w.seq.number(annDelay, w.delay(s.DelayNs()))
 	}
 	if s.Runs > 0 {
 		w.seq.number(annRuns, uint64(s.Runs))
@@ -71,6 +75,7 @@ func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
 		who = w.text(string(t.drawn.name) + " " + strconv.Itoa(int(t.tid)))
 	}
 	w.seq.start(sliceBegin, track, name)
+	w.seq.category(catOffCPU)
 	w.seq.value(annState, state.text)
 	w.annotateWait(s.Wait, wait)
 	if who != 0 {
@@ -83,6 +88,21 @@ func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
 		w.seq.number(annCPU, uint64(s.CPU))
 		w.seq.signed(annPrio, int64(s.Prio))
 	}
+	w.annotateIDs(t)
+	w.annotateStack(of)
+	w.out = w.seq.put(w.out, w.clock.earlier(s.From))
+	w.out = w.seq.finish(w.out, track, w.clock.earlier(s.To))
+}
+
+// preemptedWith draws a time for which a preempted thread waited, with the stack that was taken there.
+func (w *view) preemptedWith(t *thread, s *tracks.Slice) {
+	name := "preempted"
+	if s.Open {
+		name += stillOpen
+	}
+	of, track, id := w.stackOf(s.Stack), w.track(t), w.name(name)
+	w.seq.start(sliceBegin, track, id)
+	w.seq.category(catOffCPU)
 	w.annotateIDs(t)
 	w.annotateStack(of)
 	w.out = w.seq.put(w.out, w.clock.earlier(s.From))
@@ -105,7 +125,7 @@ func (w *view) extras(s *tracks.Slice) (x extraTexts) {
 
 func (w *view) annotateExtras(s *tracks.Slice, x extraTexts) {
 	if s.Off.Chain > 0 || s.Off.Compound > 0 {
-		w.seq.number(annCompound, uint64(max(s.Off.Compound, 0)))
+		w.seq.number(annCompound, w.delay(s.Off.Compound))
 		w.seq.number(annChain, uint64(s.Off.Chain))
 	}
 	w.seq.number(annCPU, uint64(s.CPU))

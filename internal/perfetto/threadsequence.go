@@ -71,6 +71,9 @@ func (q *threadSequence) name(w *view, cpu uint32, open, joined bool) uint64 {
 	out = appendUint(out, packetSequence, q.id)
 	out = appendUint(out, packetSequenceFlags, needsState)
 	out, body := beginShort(out, packetInternedData)
+	if len(q.names) == 1 {
+		out = appendName(out, internCategories, uint64(catOnCPU), categoryNames()[catOnCPU])
+	}
 	out, entry := beginShort(out, internEventNames)
 	out = appendString(appendUint(out, 1, id), 2, name)
 	endShort(out, entry)

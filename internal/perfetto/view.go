@@ -21,6 +21,8 @@ type view struct {
 	items    items
 	sleepers sleepers
 	cpuNames []cpuName
+	forks    uint64           // that were drawn
+	nodes    map[uint32]int32 // NUMA nodes by CPU
 }
 
 // drawn is the view's state of a thread.
@@ -49,8 +51,11 @@ type taskNames struct {
 
 func newView(t *trace, all *threads, on Options) *view {
 	on.Arrows = on.Arrows || !on.Sched
-	return &view{trace: t, threads: all, on: on, items: newItems(), seq: sequence{stale: true}}
+	return &view{trace: t, threads: all, on: on, items: newItems(), seq: sequence{stale: true, peerNames: on.PeerNames}}
 }
+
+// node returns the NUMA node of a CPU.
+func (w *view) node(cpu uint32) uint64 { return uint64(max(w.nodes[cpu], 0)) }
 
 // newSection is called when ids change their meaning.
 func (w *view) newSection() {
@@ -116,6 +121,8 @@ func (w *view) slice(t *thread, s *tracks.Slice) {
 		case timeline.SpanRunning:
 			w.sleepers.runs(t)
 			w.ran(t, s)
+		case timeline.SpanRunnable:
+			w.preemptedWith(t, s)
 		case timeline.SpanBlocked:
 			if w.on.Sleepers || !w.sleepers.takes(t, s, w.opened) {
 				w.blocked(t, s, w.track(t))

@@ -35,13 +35,15 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 		0 pong blocked (S) (open) 1000000 0 - - -
 		0 sleeper blocked (S) (open) 1000000 0 - - -
 		1000 ping fork: ping 0 1 - - -
+		1001 ls forked by ping 0 0 - - -
+		1100 ls woken by ping 0 0 - - -
 		1100 ping wakes ping 0 1 - - -
 		1500 ls on CPU 1 500 0 - ping 400
 		1600 ls rename: ping to ls 0 1 - - -
 		1700 ls exec: /bin/ls 0 1 - - -
 		1900 ls exit 0 1 1 - -
 	`)
-	compare(t, "arrows", rows[3], "ts source what target slice target_ts", "1100 ping wakes ping ls on CPU 1 1500\n")
+	compare(t, "arrows", rows[3], "ts source what target slice target_ts", "1000 ping fork: ping ls forked by ping 1001\n1100 ping wakes ping ls on CPU 1 1500\n")
 	compare(t, "exit", rows[4], "signal", "9\n")
 }
 
@@ -57,7 +59,7 @@ func TestTrackOfANewThreadIsThatOfItsRuns(t *testing.T) {
 		end close=+1000000
 	`, DefaultOptions()), `select name, (select count(*) from sched where utid = t.utid) as runs,
 		(select count(*) from slice join thread_track on track_id = thread_track.id where utid = t.utid) as slices from thread t where tid = 300`)
-	compare(t, "threads with that id", rows[2], "name runs slices", "worker 1 2\n")
+	compare(t, "threads with that id", rows[2], "name runs slices", "worker 1 3\n")
 }
 
 // Losses and idle times belong to no thread, and have no argument that names one.

@@ -20,6 +20,10 @@ func (w *view) wakes(by, to *task, i *tracks.Instant) {
 	name, place, stack := w.changeName(i.Kind, to), w.placeOf(by, i.CPU), w.stackOf(i.Stack)
 	context := w.context(i.Interrupt)
 	w.seq.start(instant, place, name)
+	w.seq.category(catWaking)
+	if w.on.NUMA {
+		w.seq.number(annNUMA, w.node(i.CPU))
+	}
 	if context != 0 {
 		w.seq.value(annContext, context)
 	}
@@ -31,6 +35,18 @@ func (w *view) wakes(by, to *task, i *tracks.Instant) {
 	}
 	w.annotateIDs(to.thread)
 	w.seq.arrow(eventArrow, i.Arrow)
+	w.out = w.seq.put(w.out, w.clock.earlier(i.At))
+	if w.on.Arrows && w.on.Sched || w.on.Extras {
+		w.wakee(by, to, i)
+	}
+}
+
+// wakee marks the woken thread at the time of its wakeup.
+func (w *view) wakee(by, to *task, i *tracks.Instant) {
+	track, name := w.track(to.thread), w.name("woken by "+w.called(by))
+	w.seq.start(instant, track, name)
+	w.seq.category(catWakee)
+	w.annotateIDs(by.thread)
 	w.out = w.seq.put(w.out, w.clock.earlier(i.At))
 }
 
@@ -67,6 +83,7 @@ func (w *view) flushPreemption(t *thread) {
 func (w *view) drawPreemption(track uint64, p preemption) {
 	name := w.changeName(tracks.Preempts, p.who)
 	w.seq.start(instant, track, name)
+	w.seq.category(catPreemptor)
 	w.annotateIDs(p.who.thread)
 	w.seq.arrow(eventArrow, p.arrow)
 	w.out = w.seq.put(w.out, w.clock.earlier(p.at))

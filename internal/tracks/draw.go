@@ -190,6 +190,9 @@ func (d *Drawer) happened(e *format.Event) {
 		}
 	case format.KindExec:
 		i.Kind, i.Path = Execs, e.Data
+		if tid, has := e.Exec().OldTID(); has && int32(tid) != k.Def.Tid {
+			i.OldTID = int32(tid)
+		}
 	case format.KindRename:
 		if i.Kind, i.Object = Renames, d.task(e.OtherTask()); i.Object == nil {
 			return

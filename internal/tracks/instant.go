@@ -20,6 +20,7 @@ type Instant struct {
 	CPU    uint32
 	Object *Task  // of Wakes, Preempts, Forks and Renames
 	Path   []byte // of Execs
+	OldTID int32  // of Execs: the tid that the thread had before, if it was not its process's first one; 0: the same
 	Code   uint64 // of Exits: the status, see wait(2)
 	Signal uint64 // of Exits: the signal that killed it; 0: none
 	Stack  *Stack // of Wakes: where the waker was; nil: none was taken

@@ -7,7 +7,7 @@ import "wprof/internal/timeline"
 type Slice struct {
 	*timeline.Span
 	Task  *Task  // the thread, under its name at the end of the slice
-	Stack *Stack // of SpanBlocked: where the thread was blocked; nil: none was taken
+	Stack *Stack // of SpanBlocked, and of SpanRunnable if it was preempted: where the thread was; nil: none was taken
 	Wait  *Wait  // of SpanBlocked: what it waited for
 	Waker *Task  // of SpanRunning and SpanRunnable: the last waker of the thread; nil: not known, or it was not woken
 

@@ -84,6 +84,9 @@ func (d *Drawer) span(s *timeline.Span) {
 	case timeline.SpanRunnable:
 		l.until = s.To
 		d.slice.Waker = d.waker(s)
+		if s.Off.Preempted && d.options.PreemptedStacks {
+			d.slice.Stack = d.drawnStack(s.Stack)
+		}
 	case timeline.SpanBlocked:
 		l.until = s.To
 		d.slice.Stack = d.drawnStack(s.Stack)

@@ -59,6 +59,8 @@ type Options struct {
 	// OffCPU reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
 	OffCPU   func(*Slice) bool
 	NoStacks bool // every Stack is nil
+	// PreemptedStacks: slices of runnable threads that were preempted have stacks too.
+	PreemptedStacks bool
 }
 
 // Summary describes the stream that was read.

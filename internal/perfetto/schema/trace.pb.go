@@ -158,7 +158,7 @@ func (x *GenericKernelTaskStateEvent_TaskState) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use GenericKernelTaskStateEvent_TaskState.Descriptor instead.
 func (GenericKernelTaskStateEvent_TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{12, 0}
+	return file_trace_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type TrackEvent_Type int32
@@ -223,7 +223,7 @@ func (x *TrackEvent_Type) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use TrackEvent_Type.Descriptor instead.
 func (TrackEvent_Type) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{21, 0}
+	return file_trace_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Timebase_Counter int32
@@ -279,7 +279,7 @@ func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use Timebase_Counter.Descriptor instead.
 func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{32, 0}
+	return file_trace_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type PerfSample_CpuMode int32
@@ -335,7 +335,7 @@ func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use PerfSample_CpuMode.Descriptor instead.
 func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{33, 0}
+	return file_trace_proto_rawDescGZIP(), []int{35, 0}
 }
 
 // Trace is a whole file: packets one after the other, so that two files make a file.
@@ -393,11 +393,13 @@ type TracePacket struct {
 	TrackEvent                  *TrackEvent                  `protobuf:"bytes,11,opt,name=track_event,json=trackEvent" json:"track_event,omitempty"`
 	InternedData                *InternedData                `protobuf:"bytes,12,opt,name=interned_data,json=internedData" json:"interned_data,omitempty"`
 	SequenceFlags               *uint32                      `protobuf:"varint,13,opt,name=sequence_flags,json=sequenceFlags" json:"sequence_flags,omitempty"` // bits of SequenceFlag
+	TraceConfig                 *TraceConfig                 `protobuf:"bytes,33,opt,name=trace_config,json=traceConfig" json:"trace_config,omitempty"`
 	SystemInfo                  *SystemInfo                  `protobuf:"bytes,45,opt,name=system_info,json=systemInfo" json:"system_info,omitempty"`
 	TracePacketDefaults         *TracePacketDefaults         `protobuf:"bytes,59,opt,name=trace_packet_defaults,json=tracePacketDefaults" json:"trace_packet_defaults,omitempty"` // of the sequence, until its state is cleared
 	TrackDescriptor             *TrackDescriptor             `protobuf:"bytes,60,opt,name=track_descriptor,json=trackDescriptor" json:"track_descriptor,omitempty"`
 	PerfSample                  *PerfSample                  `protobuf:"bytes,66,opt,name=perf_sample,json=perfSample" json:"perf_sample,omitempty"`
 	ExtensionDescriptor         *ExtensionDescriptor         `protobuf:"bytes,72,opt,name=extension_descriptor,json=extensionDescriptor" json:"extension_descriptor,omitempty"`
+	TraceUuid                   *TraceUuid                   `protobuf:"bytes,89,opt,name=trace_uuid,json=traceUuid" json:"trace_uuid,omitempty"`
 	TimestampClockId            *uint32                      `protobuf:"varint,58,opt,name=timestamp_clock_id,json=timestampClockId" json:"timestamp_clock_id,omitempty"` // from 64 to 127: a clock of the sequence
 	GenericKernelTaskStateEvent *GenericKernelTaskStateEvent `protobuf:"bytes,117,opt,name=generic_kernel_task_state_event,json=genericKernelTaskStateEvent" json:"generic_kernel_task_state_event,omitempty"`
 	unknownFields               protoimpl.UnknownFields
@@ -490,6 +492,13 @@ func (x *TracePacket) GetSequenceFlags() uint32 {
 	return 0
 }
 
+func (x *TracePacket) GetTraceConfig() *TraceConfig {
+	if x != nil {
+		return x.TraceConfig
+	}
+	return nil
+}
+
 func (x *TracePacket) GetSystemInfo() *SystemInfo {
 	if x != nil {
 		return x.SystemInfo
@@ -525,6 +534,13 @@ func (x *TracePacket) GetExtensionDescriptor() *ExtensionDescriptor {
 	return nil
 }
 
+func (x *TracePacket) GetTraceUuid() *TraceUuid {
+	if x != nil {
+		return x.TraceUuid
+	}
+	return nil
+}
+
 func (x *TracePacket) GetTimestampClockId() uint32 {
 	if x != nil && x.TimestampClockId != nil {
 		return *x.TimestampClockId
@@ -539,6 +555,102 @@ func (x *TracePacket) GetGenericKernelTaskStateEvent() *GenericKernelTaskStateEv
 	return nil
 }
 
+type TraceConfig struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	UniqueSessionName *string                `protobuf:"bytes,22,opt,name=unique_session_name,json=uniqueSessionName" json:"unique_session_name,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *TraceConfig) Reset() {
+	*x = TraceConfig{}
+	mi := &file_trace_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceConfig) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceConfig) ProtoMessage() {}
+
+func (x *TraceConfig) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceConfig.ProtoReflect.Descriptor instead.
+func (*TraceConfig) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TraceConfig) GetUniqueSessionName() string {
+	if x != nil && x.UniqueSessionName != nil {
+		return *x.UniqueSessionName
+	}
+	return ""
+}
+
+type TraceUuid struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Msb           *int64                 `protobuf:"varint,1,opt,name=msb" json:"msb,omitempty"`
+	Lsb           *int64                 `protobuf:"varint,2,opt,name=lsb" json:"lsb,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceUuid) Reset() {
+	*x = TraceUuid{}
+	mi := &file_trace_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceUuid) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceUuid) ProtoMessage() {}
+
+func (x *TraceUuid) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceUuid.ProtoReflect.Descriptor instead.
+func (*TraceUuid) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TraceUuid) GetMsb() int64 {
+	if x != nil && x.Msb != nil {
+		return *x.Msb
+	}
+	return 0
+}
+
+func (x *TraceUuid) GetLsb() int64 {
+	if x != nil && x.Lsb != nil {
+		return *x.Lsb
+	}
+	return 0
+}
+
 // FtraceEventBundle holds scheduling events of one CPU.
 type FtraceEventBundle struct {
 	state         protoimpl.MessageState          `protogen:"open.v1"`
@@ -551,7 +663,7 @@ type FtraceEventBundle struct {
 
 func (x *FtraceEventBundle) Reset() {
 	*x = FtraceEventBundle{}
-	mi := &file_trace_proto_msgTypes[2]
+	mi := &file_trace_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +675,7 @@ func (x *FtraceEventBundle) String() string {
 func (*FtraceEventBundle) ProtoMessage() {}
 
 func (x *FtraceEventBundle) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[2]
+	mi := &file_trace_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +688,7 @@ func (x *FtraceEventBundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FtraceEventBundle.ProtoReflect.Descriptor instead.
 func (*FtraceEventBundle) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{2}
+	return file_trace_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FtraceEventBundle) GetCpu() uint32 {
@@ -619,7 +731,7 @@ type FtraceEvent struct {
 
 func (x *FtraceEvent) Reset() {
 	*x = FtraceEvent{}
-	mi := &file_trace_proto_msgTypes[3]
+	mi := &file_trace_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +743,7 @@ func (x *FtraceEvent) String() string {
 func (*FtraceEvent) ProtoMessage() {}
 
 func (x *FtraceEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[3]
+	mi := &file_trace_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +756,7 @@ func (x *FtraceEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FtraceEvent.ProtoReflect.Descriptor instead.
 func (*FtraceEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{3}
+	return file_trace_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FtraceEvent) GetTimestamp() uint64 {
@@ -732,7 +844,7 @@ type SchedSwitch struct {
 
 func (x *SchedSwitch) Reset() {
 	*x = SchedSwitch{}
-	mi := &file_trace_proto_msgTypes[4]
+	mi := &file_trace_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +856,7 @@ func (x *SchedSwitch) String() string {
 func (*SchedSwitch) ProtoMessage() {}
 
 func (x *SchedSwitch) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[4]
+	mi := &file_trace_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +869,7 @@ func (x *SchedSwitch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedSwitch.ProtoReflect.Descriptor instead.
 func (*SchedSwitch) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{4}
+	return file_trace_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SchedSwitch) GetPrevComm() string {
@@ -821,7 +933,7 @@ type SchedWaking struct {
 
 func (x *SchedWaking) Reset() {
 	*x = SchedWaking{}
-	mi := &file_trace_proto_msgTypes[5]
+	mi := &file_trace_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +945,7 @@ func (x *SchedWaking) String() string {
 func (*SchedWaking) ProtoMessage() {}
 
 func (x *SchedWaking) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[5]
+	mi := &file_trace_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +958,7 @@ func (x *SchedWaking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedWaking.ProtoReflect.Descriptor instead.
 func (*SchedWaking) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{5}
+	return file_trace_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SchedWaking) GetComm() string {
@@ -889,7 +1001,7 @@ type SchedWakeupNew struct {
 
 func (x *SchedWakeupNew) Reset() {
 	*x = SchedWakeupNew{}
-	mi := &file_trace_proto_msgTypes[6]
+	mi := &file_trace_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1013,7 @@ func (x *SchedWakeupNew) String() string {
 func (*SchedWakeupNew) ProtoMessage() {}
 
 func (x *SchedWakeupNew) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[6]
+	mi := &file_trace_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1026,7 @@ func (x *SchedWakeupNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedWakeupNew.ProtoReflect.Descriptor instead.
 func (*SchedWakeupNew) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{6}
+	return file_trace_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SchedWakeupNew) GetComm() string {
@@ -956,7 +1068,7 @@ type TaskNewtask struct {
 
 func (x *TaskNewtask) Reset() {
 	*x = TaskNewtask{}
-	mi := &file_trace_proto_msgTypes[7]
+	mi := &file_trace_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1080,7 @@ func (x *TaskNewtask) String() string {
 func (*TaskNewtask) ProtoMessage() {}
 
 func (x *TaskNewtask) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[7]
+	mi := &file_trace_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1093,7 @@ func (x *TaskNewtask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNewtask.ProtoReflect.Descriptor instead.
 func (*TaskNewtask) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{7}
+	return file_trace_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskNewtask) GetPid() int32 {
@@ -1016,7 +1128,7 @@ type TaskRename struct {
 
 func (x *TaskRename) Reset() {
 	*x = TaskRename{}
-	mi := &file_trace_proto_msgTypes[8]
+	mi := &file_trace_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1140,7 @@ func (x *TaskRename) String() string {
 func (*TaskRename) ProtoMessage() {}
 
 func (x *TaskRename) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[8]
+	mi := &file_trace_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1153,7 @@ func (x *TaskRename) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRename.ProtoReflect.Descriptor instead.
 func (*TaskRename) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{8}
+	return file_trace_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskRename) GetPid() int32 {
@@ -1076,7 +1188,7 @@ type SchedProcessExec struct {
 
 func (x *SchedProcessExec) Reset() {
 	*x = SchedProcessExec{}
-	mi := &file_trace_proto_msgTypes[9]
+	mi := &file_trace_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1200,7 @@ func (x *SchedProcessExec) String() string {
 func (*SchedProcessExec) ProtoMessage() {}
 
 func (x *SchedProcessExec) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[9]
+	mi := &file_trace_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1213,7 @@ func (x *SchedProcessExec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedProcessExec.ProtoReflect.Descriptor instead.
 func (*SchedProcessExec) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{9}
+	return file_trace_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SchedProcessExec) GetFilename() string {
@@ -1137,7 +1249,7 @@ type SchedProcessExit struct {
 
 func (x *SchedProcessExit) Reset() {
 	*x = SchedProcessExit{}
-	mi := &file_trace_proto_msgTypes[10]
+	mi := &file_trace_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1261,7 @@ func (x *SchedProcessExit) String() string {
 func (*SchedProcessExit) ProtoMessage() {}
 
 func (x *SchedProcessExit) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[10]
+	mi := &file_trace_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1274,7 @@ func (x *SchedProcessExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedProcessExit.ProtoReflect.Descriptor instead.
 func (*SchedProcessExit) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{10}
+	return file_trace_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SchedProcessExit) GetComm() string {
@@ -1204,7 +1316,7 @@ type SchedProcessFree struct {
 
 func (x *SchedProcessFree) Reset() {
 	*x = SchedProcessFree{}
-	mi := &file_trace_proto_msgTypes[11]
+	mi := &file_trace_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1328,7 @@ func (x *SchedProcessFree) String() string {
 func (*SchedProcessFree) ProtoMessage() {}
 
 func (x *SchedProcessFree) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[11]
+	mi := &file_trace_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1341,7 @@ func (x *SchedProcessFree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedProcessFree.ProtoReflect.Descriptor instead.
 func (*SchedProcessFree) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{11}
+	return file_trace_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SchedProcessFree) GetComm() string {
@@ -1267,7 +1379,7 @@ type GenericKernelTaskStateEvent struct {
 
 func (x *GenericKernelTaskStateEvent) Reset() {
 	*x = GenericKernelTaskStateEvent{}
-	mi := &file_trace_proto_msgTypes[12]
+	mi := &file_trace_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1391,7 @@ func (x *GenericKernelTaskStateEvent) String() string {
 func (*GenericKernelTaskStateEvent) ProtoMessage() {}
 
 func (x *GenericKernelTaskStateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[12]
+	mi := &file_trace_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1404,7 @@ func (x *GenericKernelTaskStateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenericKernelTaskStateEvent.ProtoReflect.Descriptor instead.
 func (*GenericKernelTaskStateEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{12}
+	return file_trace_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GenericKernelTaskStateEvent) GetCpu() int32 {
@@ -1340,7 +1452,7 @@ type ProcessTree struct {
 
 func (x *ProcessTree) Reset() {
 	*x = ProcessTree{}
-	mi := &file_trace_proto_msgTypes[13]
+	mi := &file_trace_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1464,7 @@ func (x *ProcessTree) String() string {
 func (*ProcessTree) ProtoMessage() {}
 
 func (x *ProcessTree) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[13]
+	mi := &file_trace_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1477,7 @@ func (x *ProcessTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTree.ProtoReflect.Descriptor instead.
 func (*ProcessTree) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{13}
+	return file_trace_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ProcessTree) GetProcesses() []*ProcessTree_Process {
@@ -1392,7 +1504,7 @@ type ClockSnapshot struct {
 
 func (x *ClockSnapshot) Reset() {
 	*x = ClockSnapshot{}
-	mi := &file_trace_proto_msgTypes[14]
+	mi := &file_trace_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1516,7 @@ func (x *ClockSnapshot) String() string {
 func (*ClockSnapshot) ProtoMessage() {}
 
 func (x *ClockSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[14]
+	mi := &file_trace_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1529,7 @@ func (x *ClockSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockSnapshot.ProtoReflect.Descriptor instead.
 func (*ClockSnapshot) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{14}
+	return file_trace_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClockSnapshot) GetClocks() []*ClockSnapshot_Clock {
@@ -1443,7 +1555,7 @@ type SystemInfo struct {
 
 func (x *SystemInfo) Reset() {
 	*x = SystemInfo{}
-	mi := &file_trace_proto_msgTypes[15]
+	mi := &file_trace_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1567,7 @@ func (x *SystemInfo) String() string {
 func (*SystemInfo) ProtoMessage() {}
 
 func (x *SystemInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[15]
+	mi := &file_trace_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1580,7 @@ func (x *SystemInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SystemInfo.ProtoReflect.Descriptor instead.
 func (*SystemInfo) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{15}
+	return file_trace_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SystemInfo) GetUtsname() *SystemInfo_Utsname {
@@ -1496,7 +1608,7 @@ type TrackDescriptor struct {
 
 func (x *TrackDescriptor) Reset() {
 	*x = TrackDescriptor{}
-	mi := &file_trace_proto_msgTypes[16]
+	mi := &file_trace_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1620,7 @@ func (x *TrackDescriptor) String() string {
 func (*TrackDescriptor) ProtoMessage() {}
 
 func (x *TrackDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[16]
+	mi := &file_trace_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1633,7 @@ func (x *TrackDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackDescriptor.ProtoReflect.Descriptor instead.
 func (*TrackDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{16}
+	return file_trace_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TrackDescriptor) GetUuid() uint64 {
@@ -1597,7 +1709,7 @@ type ExtensionDescriptor struct {
 
 func (x *ExtensionDescriptor) Reset() {
 	*x = ExtensionDescriptor{}
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1721,7 @@ func (x *ExtensionDescriptor) String() string {
 func (*ExtensionDescriptor) ProtoMessage() {}
 
 func (x *ExtensionDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1734,7 @@ func (x *ExtensionDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtensionDescriptor.ProtoReflect.Descriptor instead.
 func (*ExtensionDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17}
+	return file_trace_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExtensionDescriptor) GetExtensionSet() *ExtensionDescriptor_FileSet {
@@ -1641,7 +1753,7 @@ type ProcessDescriptor struct {
 
 func (x *ProcessDescriptor) Reset() {
 	*x = ProcessDescriptor{}
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1765,7 @@ func (x *ProcessDescriptor) String() string {
 func (*ProcessDescriptor) ProtoMessage() {}
 
 func (x *ProcessDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1778,7 @@ func (x *ProcessDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessDescriptor.ProtoReflect.Descriptor instead.
 func (*ProcessDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{18}
+	return file_trace_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProcessDescriptor) GetPid() int32 {
@@ -1685,7 +1797,7 @@ type CounterDescriptor struct {
 
 func (x *CounterDescriptor) Reset() {
 	*x = CounterDescriptor{}
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1809,7 @@ func (x *CounterDescriptor) String() string {
 func (*CounterDescriptor) ProtoMessage() {}
 
 func (x *CounterDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1822,7 @@ func (x *CounterDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterDescriptor.ProtoReflect.Descriptor instead.
 func (*CounterDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{19}
+	return file_trace_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CounterDescriptor) GetUnitName() string {
@@ -1730,7 +1842,7 @@ type ThreadDescriptor struct {
 
 func (x *ThreadDescriptor) Reset() {
 	*x = ThreadDescriptor{}
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1854,7 @@ func (x *ThreadDescriptor) String() string {
 func (*ThreadDescriptor) ProtoMessage() {}
 
 func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1867,7 @@ func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThreadDescriptor.ProtoReflect.Descriptor instead.
 func (*ThreadDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{20}
+	return file_trace_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ThreadDescriptor) GetPid() int32 {
@@ -1810,13 +1922,15 @@ type TrackEvent struct {
 	Runs            *uint64 `protobuf:"varint,1979,opt,name=runs" json:"runs,omitempty"`
 	RunningNs       *uint64 `protobuf:"varint,1980,opt,name=running_ns,json=runningNs" json:"running_ns,omitempty"`
 	LongestDelayNs  *uint64 `protobuf:"varint,1981,opt,name=longest_delay_ns,json=longestDelayNs" json:"longest_delay_ns,omitempty"`
+	NumaNode        *uint64 `protobuf:"varint,1989,opt,name=numa_node,json=numaNode" json:"numa_node,omitempty"`
+	TidChangedFrom  *uint64 `protobuf:"varint,1991,opt,name=tid_changed_from,json=tidChangedFrom" json:"tid_changed_from,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *TrackEvent) Reset() {
 	*x = TrackEvent{}
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1942,7 @@ func (x *TrackEvent) String() string {
 func (*TrackEvent) ProtoMessage() {}
 
 func (x *TrackEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1955,7 @@ func (x *TrackEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackEvent.ProtoReflect.Descriptor instead.
 func (*TrackEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{21}
+	return file_trace_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TrackEvent) GetCategoryIids() []uint64 {
@@ -2089,6 +2203,20 @@ func (x *TrackEvent) GetLongestDelayNs() uint64 {
 	return 0
 }
 
+func (x *TrackEvent) GetNumaNode() uint64 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetTidChangedFrom() uint64 {
+	if x != nil && x.TidChangedFrom != nil {
+		return *x.TidChangedFrom
+	}
+	return 0
+}
+
 type DebugAnnotation struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	NameIid        *uint64                `protobuf:"varint,1,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
@@ -2103,7 +2231,7 @@ type DebugAnnotation struct {
 
 func (x *DebugAnnotation) Reset() {
 	*x = DebugAnnotation{}
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2243,7 @@ func (x *DebugAnnotation) String() string {
 func (*DebugAnnotation) ProtoMessage() {}
 
 func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2256,7 @@ func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugAnnotation.ProtoReflect.Descriptor instead.
 func (*DebugAnnotation) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{22}
+	return file_trace_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DebugAnnotation) GetNameIid() uint64 {
@@ -2183,7 +2311,7 @@ type InternedName struct {
 
 func (x *InternedName) Reset() {
 	*x = InternedName{}
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2323,7 @@ func (x *InternedName) String() string {
 func (*InternedName) ProtoMessage() {}
 
 func (x *InternedName) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2336,7 @@ func (x *InternedName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedName.ProtoReflect.Descriptor instead.
 func (*InternedName) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{23}
+	return file_trace_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InternedName) GetIid() uint64 {
@@ -2245,7 +2373,7 @@ type InternedData struct {
 
 func (x *InternedData) Reset() {
 	*x = InternedData{}
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2385,7 @@ func (x *InternedData) String() string {
 func (*InternedData) ProtoMessage() {}
 
 func (x *InternedData) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2398,7 @@ func (x *InternedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedData.ProtoReflect.Descriptor instead.
 func (*InternedData) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{24}
+	return file_trace_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *InternedData) GetEventCategories() []*InternedName {
@@ -2360,7 +2488,7 @@ type InternedString struct {
 
 func (x *InternedString) Reset() {
 	*x = InternedString{}
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2500,7 @@ func (x *InternedString) String() string {
 func (*InternedString) ProtoMessage() {}
 
 func (x *InternedString) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2513,7 @@ func (x *InternedString) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedString.ProtoReflect.Descriptor instead.
 func (*InternedString) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{25}
+	return file_trace_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InternedString) GetIid() uint64 {
@@ -2414,7 +2542,7 @@ type Mapping struct {
 
 func (x *Mapping) Reset() {
 	*x = Mapping{}
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2554,7 @@ func (x *Mapping) String() string {
 func (*Mapping) ProtoMessage() {}
 
 func (x *Mapping) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2567,7 @@ func (x *Mapping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mapping.ProtoReflect.Descriptor instead.
 func (*Mapping) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{26}
+	return file_trace_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Mapping) GetIid() uint64 {
@@ -2477,7 +2605,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2617,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2630,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{27}
+	return file_trace_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Frame) GetIid() uint64 {
@@ -2557,7 +2685,7 @@ type Callstack struct {
 
 func (x *Callstack) Reset() {
 	*x = Callstack{}
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2697,7 @@ func (x *Callstack) String() string {
 func (*Callstack) ProtoMessage() {}
 
 func (x *Callstack) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2710,7 @@ func (x *Callstack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callstack.ProtoReflect.Descriptor instead.
 func (*Callstack) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28}
+	return file_trace_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Callstack) GetIid() uint64 {
@@ -2610,7 +2738,7 @@ type TracePacketDefaults struct {
 
 func (x *TracePacketDefaults) Reset() {
 	*x = TracePacketDefaults{}
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2622,7 +2750,7 @@ func (x *TracePacketDefaults) String() string {
 func (*TracePacketDefaults) ProtoMessage() {}
 
 func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2635,7 +2763,7 @@ func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracePacketDefaults.ProtoReflect.Descriptor instead.
 func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{29}
+	return file_trace_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TracePacketDefaults) GetTrackEventDefaults() *TrackEventDefaults {
@@ -2668,7 +2796,7 @@ type TrackEventDefaults struct {
 
 func (x *TrackEventDefaults) Reset() {
 	*x = TrackEventDefaults{}
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2808,7 @@ func (x *TrackEventDefaults) String() string {
 func (*TrackEventDefaults) ProtoMessage() {}
 
 func (x *TrackEventDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2821,7 @@ func (x *TrackEventDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackEventDefaults.ProtoReflect.Descriptor instead.
 func (*TrackEventDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{30}
+	return file_trace_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TrackEventDefaults) GetTrackUuid() uint64 {
@@ -2712,7 +2840,7 @@ type PerfSampleDefaults struct {
 
 func (x *PerfSampleDefaults) Reset() {
 	*x = PerfSampleDefaults{}
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2852,7 @@ func (x *PerfSampleDefaults) String() string {
 func (*PerfSampleDefaults) ProtoMessage() {}
 
 func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2865,7 @@ func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
 func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{31}
+	return file_trace_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PerfSampleDefaults) GetTimebase() *Timebase {
@@ -2759,7 +2887,7 @@ type Timebase struct {
 
 func (x *Timebase) Reset() {
 	*x = Timebase{}
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2899,7 @@ func (x *Timebase) String() string {
 func (*Timebase) ProtoMessage() {}
 
 func (x *Timebase) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2912,7 @@ func (x *Timebase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
 func (*Timebase) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{32}
+	return file_trace_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Timebase) GetPeriod() uint64 {
@@ -2822,7 +2950,7 @@ type PerfSample struct {
 
 func (x *PerfSample) Reset() {
 	*x = PerfSample{}
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2962,7 @@ func (x *PerfSample) String() string {
 func (*PerfSample) ProtoMessage() {}
 
 func (x *PerfSample) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2975,7 @@ func (x *PerfSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
 func (*PerfSample) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{33}
+	return file_trace_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PerfSample) GetCpu() uint32 {
@@ -2914,7 +3042,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3054,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3067,7 @@ func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FtraceEventBundle_CompactSched.ProtoReflect.Descriptor instead.
 func (*FtraceEventBundle_CompactSched) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{2, 0}
+	return file_trace_proto_rawDescGZIP(), []int{4, 0}
 }
 
 func (x *FtraceEventBundle_CompactSched) GetSwitchTimestamp() []uint64 {
@@ -3037,7 +3165,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3177,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3190,7 @@ func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTree_Process.ProtoReflect.Descriptor instead.
 func (*ProcessTree_Process) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{13, 0}
+	return file_trace_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *ProcessTree_Process) GetPid() int32 {
@@ -3097,7 +3225,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3237,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3250,7 @@ func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTree_Thread.ProtoReflect.Descriptor instead.
 func (*ProcessTree_Thread) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{13, 1}
+	return file_trace_proto_rawDescGZIP(), []int{15, 1}
 }
 
 func (x *ProcessTree_Thread) GetTid() int32 {
@@ -3157,7 +3285,7 @@ type ClockSnapshot_Clock struct {
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3169,7 +3297,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3310,7 @@ func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockSnapshot_Clock.ProtoReflect.Descriptor instead.
 func (*ClockSnapshot_Clock) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{14, 0}
+	return file_trace_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *ClockSnapshot_Clock) GetClockId() uint32 {
@@ -3218,7 +3346,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3358,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3371,7 @@ func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SystemInfo_Utsname.ProtoReflect.Descriptor instead.
 func (*SystemInfo_Utsname) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{15, 0}
+	return file_trace_proto_rawDescGZIP(), []int{17, 0}
 }
 
 func (x *SystemInfo_Utsname) GetSysname() string {
@@ -3287,7 +3415,7 @@ type ExtensionDescriptor_Field struct {
 
 func (x *ExtensionDescriptor_Field) Reset() {
 	*x = ExtensionDescriptor_Field{}
-	mi := &file_trace_proto_msgTypes[39]
+	mi := &file_trace_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3427,7 @@ func (x *ExtensionDescriptor_Field) String() string {
 func (*ExtensionDescriptor_Field) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_Field) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[39]
+	mi := &file_trace_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3440,7 @@ func (x *ExtensionDescriptor_Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtensionDescriptor_Field.ProtoReflect.Descriptor instead.
 func (*ExtensionDescriptor_Field) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17, 0}
+	return file_trace_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *ExtensionDescriptor_Field) GetName() string {
@@ -3361,7 +3489,7 @@ type ExtensionDescriptor_File struct {
 
 func (x *ExtensionDescriptor_File) Reset() {
 	*x = ExtensionDescriptor_File{}
-	mi := &file_trace_proto_msgTypes[40]
+	mi := &file_trace_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3501,7 @@ func (x *ExtensionDescriptor_File) String() string {
 func (*ExtensionDescriptor_File) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_File) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[40]
+	mi := &file_trace_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3514,7 @@ func (x *ExtensionDescriptor_File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtensionDescriptor_File.ProtoReflect.Descriptor instead.
 func (*ExtensionDescriptor_File) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17, 1}
+	return file_trace_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *ExtensionDescriptor_File) GetName() string {
@@ -3419,7 +3547,7 @@ type ExtensionDescriptor_FileSet struct {
 
 func (x *ExtensionDescriptor_FileSet) Reset() {
 	*x = ExtensionDescriptor_FileSet{}
-	mi := &file_trace_proto_msgTypes[41]
+	mi := &file_trace_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3559,7 @@ func (x *ExtensionDescriptor_FileSet) String() string {
 func (*ExtensionDescriptor_FileSet) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_FileSet) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[41]
+	mi := &file_trace_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3572,7 @@ func (x *ExtensionDescriptor_FileSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtensionDescriptor_FileSet.ProtoReflect.Descriptor instead.
 func (*ExtensionDescriptor_FileSet) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17, 2}
+	return file_trace_proto_rawDescGZIP(), []int{19, 2}
 }
 
 func (x *ExtensionDescriptor_FileSet) GetFile() []*ExtensionDescriptor_File {
@@ -3460,7 +3588,7 @@ const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"\vtrace.proto\x12\x0ewprof.perfetto\"<\n" +
 	"\x05Trace\x123\n" +
-	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xf5\a\n" +
+	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xef\b\n" +
 	"\vTracePacket\x12F\n" +
 	"\rftrace_events\x18\x01 \x01(\v2!.wprof.perfetto.FtraceEventBundleR\fftraceEvents\x12>\n" +
 	"\fprocess_tree\x18\x02 \x01(\v2\x1b.wprof.perfetto.ProcessTreeR\vprocessTree\x12D\n" +
@@ -3471,16 +3599,24 @@ const file_trace_proto_rawDesc = "" +
 	"\vtrack_event\x18\v \x01(\v2\x1a.wprof.perfetto.TrackEventR\n" +
 	"trackEvent\x12A\n" +
 	"\rinterned_data\x18\f \x01(\v2\x1c.wprof.perfetto.InternedDataR\finternedData\x12%\n" +
-	"\x0esequence_flags\x18\r \x01(\rR\rsequenceFlags\x12;\n" +
+	"\x0esequence_flags\x18\r \x01(\rR\rsequenceFlags\x12>\n" +
+	"\ftrace_config\x18! \x01(\v2\x1b.wprof.perfetto.TraceConfigR\vtraceConfig\x12;\n" +
 	"\vsystem_info\x18- \x01(\v2\x1a.wprof.perfetto.SystemInfoR\n" +
 	"systemInfo\x12W\n" +
 	"\x15trace_packet_defaults\x18; \x01(\v2#.wprof.perfetto.TracePacketDefaultsR\x13tracePacketDefaults\x12J\n" +
 	"\x10track_descriptor\x18< \x01(\v2\x1f.wprof.perfetto.TrackDescriptorR\x0ftrackDescriptor\x12;\n" +
 	"\vperf_sample\x18B \x01(\v2\x1a.wprof.perfetto.PerfSampleR\n" +
 	"perfSample\x12V\n" +
-	"\x14extension_descriptor\x18H \x01(\v2#.wprof.perfetto.ExtensionDescriptorR\x13extensionDescriptor\x12,\n" +
+	"\x14extension_descriptor\x18H \x01(\v2#.wprof.perfetto.ExtensionDescriptorR\x13extensionDescriptor\x128\n" +
+	"\n" +
+	"trace_uuid\x18Y \x01(\v2\x19.wprof.perfetto.TraceUuidR\ttraceUuid\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12q\n" +
-	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xde\x05\n" +
+	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"=\n" +
+	"\vTraceConfig\x12.\n" +
+	"\x13unique_session_name\x18\x16 \x01(\tR\x11uniqueSessionName\"/\n" +
+	"\tTraceUuid\x12\x10\n" +
+	"\x03msb\x18\x01 \x01(\x03R\x03msb\x12\x10\n" +
+	"\x03lsb\x18\x02 \x01(\x03R\x03lsb\"\xde\x05\n" +
 	"\x11FtraceEventBundle\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x121\n" +
 	"\x05event\x18\x02 \x03(\v2\x1b.wprof.perfetto.FtraceEventR\x05event\x12S\n" +
@@ -3630,7 +3766,8 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xf6\t\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xbf\n" +
+	"\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3674,7 +3811,9 @@ const file_trace_proto_rawDesc = "" +
 	"\x04runs\x18\xbb\x0f \x01(\x04R\x04runs\x12\x1e\n" +
 	"\n" +
 	"running_ns\x18\xbc\x0f \x01(\x04R\trunningNs\x12)\n" +
-	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\"j\n" +
+	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\x12\x1c\n" +
+	"\tnuma_node\x18\xc5\x0f \x01(\x04R\bnumaNode\x12)\n" +
+	"\x10tid_changed_from\x18\xc7\x0f \x01(\x04R\x0etidChangedFrom\"j\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
@@ -3772,7 +3911,7 @@ func file_trace_proto_rawDescGZIP() []byte {
 }
 
 var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
@@ -3781,104 +3920,108 @@ var file_trace_proto_goTypes = []any{
 	(PerfSample_CpuMode)(0),                    // 4: wprof.perfetto.PerfSample.CpuMode
 	(*Trace)(nil),                              // 5: wprof.perfetto.Trace
 	(*TracePacket)(nil),                        // 6: wprof.perfetto.TracePacket
-	(*FtraceEventBundle)(nil),                  // 7: wprof.perfetto.FtraceEventBundle
-	(*FtraceEvent)(nil),                        // 8: wprof.perfetto.FtraceEvent
-	(*SchedSwitch)(nil),                        // 9: wprof.perfetto.SchedSwitch
-	(*SchedWaking)(nil),                        // 10: wprof.perfetto.SchedWaking
-	(*SchedWakeupNew)(nil),                     // 11: wprof.perfetto.SchedWakeupNew
-	(*TaskNewtask)(nil),                        // 12: wprof.perfetto.TaskNewtask
-	(*TaskRename)(nil),                         // 13: wprof.perfetto.TaskRename
-	(*SchedProcessExec)(nil),                   // 14: wprof.perfetto.SchedProcessExec
-	(*SchedProcessExit)(nil),                   // 15: wprof.perfetto.SchedProcessExit
-	(*SchedProcessFree)(nil),                   // 16: wprof.perfetto.SchedProcessFree
-	(*GenericKernelTaskStateEvent)(nil),        // 17: wprof.perfetto.GenericKernelTaskStateEvent
-	(*ProcessTree)(nil),                        // 18: wprof.perfetto.ProcessTree
-	(*ClockSnapshot)(nil),                      // 19: wprof.perfetto.ClockSnapshot
-	(*SystemInfo)(nil),                         // 20: wprof.perfetto.SystemInfo
-	(*TrackDescriptor)(nil),                    // 21: wprof.perfetto.TrackDescriptor
-	(*ExtensionDescriptor)(nil),                // 22: wprof.perfetto.ExtensionDescriptor
-	(*ProcessDescriptor)(nil),                  // 23: wprof.perfetto.ProcessDescriptor
-	(*CounterDescriptor)(nil),                  // 24: wprof.perfetto.CounterDescriptor
-	(*ThreadDescriptor)(nil),                   // 25: wprof.perfetto.ThreadDescriptor
-	(*TrackEvent)(nil),                         // 26: wprof.perfetto.TrackEvent
-	(*DebugAnnotation)(nil),                    // 27: wprof.perfetto.DebugAnnotation
-	(*InternedName)(nil),                       // 28: wprof.perfetto.InternedName
-	(*InternedData)(nil),                       // 29: wprof.perfetto.InternedData
-	(*InternedString)(nil),                     // 30: wprof.perfetto.InternedString
-	(*Mapping)(nil),                            // 31: wprof.perfetto.Mapping
-	(*Frame)(nil),                              // 32: wprof.perfetto.Frame
-	(*Callstack)(nil),                          // 33: wprof.perfetto.Callstack
-	(*TracePacketDefaults)(nil),                // 34: wprof.perfetto.TracePacketDefaults
-	(*TrackEventDefaults)(nil),                 // 35: wprof.perfetto.TrackEventDefaults
-	(*PerfSampleDefaults)(nil),                 // 36: wprof.perfetto.PerfSampleDefaults
-	(*Timebase)(nil),                           // 37: wprof.perfetto.Timebase
-	(*PerfSample)(nil),                         // 38: wprof.perfetto.PerfSample
-	(*FtraceEventBundle_CompactSched)(nil),     // 39: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 40: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 41: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 42: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 43: wprof.perfetto.SystemInfo.Utsname
-	(*ExtensionDescriptor_Field)(nil),          // 44: wprof.perfetto.ExtensionDescriptor.Field
-	(*ExtensionDescriptor_File)(nil),           // 45: wprof.perfetto.ExtensionDescriptor.File
-	(*ExtensionDescriptor_FileSet)(nil),        // 46: wprof.perfetto.ExtensionDescriptor.FileSet
+	(*TraceConfig)(nil),                        // 7: wprof.perfetto.TraceConfig
+	(*TraceUuid)(nil),                          // 8: wprof.perfetto.TraceUuid
+	(*FtraceEventBundle)(nil),                  // 9: wprof.perfetto.FtraceEventBundle
+	(*FtraceEvent)(nil),                        // 10: wprof.perfetto.FtraceEvent
+	(*SchedSwitch)(nil),                        // 11: wprof.perfetto.SchedSwitch
+	(*SchedWaking)(nil),                        // 12: wprof.perfetto.SchedWaking
+	(*SchedWakeupNew)(nil),                     // 13: wprof.perfetto.SchedWakeupNew
+	(*TaskNewtask)(nil),                        // 14: wprof.perfetto.TaskNewtask
+	(*TaskRename)(nil),                         // 15: wprof.perfetto.TaskRename
+	(*SchedProcessExec)(nil),                   // 16: wprof.perfetto.SchedProcessExec
+	(*SchedProcessExit)(nil),                   // 17: wprof.perfetto.SchedProcessExit
+	(*SchedProcessFree)(nil),                   // 18: wprof.perfetto.SchedProcessFree
+	(*GenericKernelTaskStateEvent)(nil),        // 19: wprof.perfetto.GenericKernelTaskStateEvent
+	(*ProcessTree)(nil),                        // 20: wprof.perfetto.ProcessTree
+	(*ClockSnapshot)(nil),                      // 21: wprof.perfetto.ClockSnapshot
+	(*SystemInfo)(nil),                         // 22: wprof.perfetto.SystemInfo
+	(*TrackDescriptor)(nil),                    // 23: wprof.perfetto.TrackDescriptor
+	(*ExtensionDescriptor)(nil),                // 24: wprof.perfetto.ExtensionDescriptor
+	(*ProcessDescriptor)(nil),                  // 25: wprof.perfetto.ProcessDescriptor
+	(*CounterDescriptor)(nil),                  // 26: wprof.perfetto.CounterDescriptor
+	(*ThreadDescriptor)(nil),                   // 27: wprof.perfetto.ThreadDescriptor
+	(*TrackEvent)(nil),                         // 28: wprof.perfetto.TrackEvent
+	(*DebugAnnotation)(nil),                    // 29: wprof.perfetto.DebugAnnotation
+	(*InternedName)(nil),                       // 30: wprof.perfetto.InternedName
+	(*InternedData)(nil),                       // 31: wprof.perfetto.InternedData
+	(*InternedString)(nil),                     // 32: wprof.perfetto.InternedString
+	(*Mapping)(nil),                            // 33: wprof.perfetto.Mapping
+	(*Frame)(nil),                              // 34: wprof.perfetto.Frame
+	(*Callstack)(nil),                          // 35: wprof.perfetto.Callstack
+	(*TracePacketDefaults)(nil),                // 36: wprof.perfetto.TracePacketDefaults
+	(*TrackEventDefaults)(nil),                 // 37: wprof.perfetto.TrackEventDefaults
+	(*PerfSampleDefaults)(nil),                 // 38: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 39: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 40: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 41: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 42: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 43: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 44: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 45: wprof.perfetto.SystemInfo.Utsname
+	(*ExtensionDescriptor_Field)(nil),          // 46: wprof.perfetto.ExtensionDescriptor.Field
+	(*ExtensionDescriptor_File)(nil),           // 47: wprof.perfetto.ExtensionDescriptor.File
+	(*ExtensionDescriptor_FileSet)(nil),        // 48: wprof.perfetto.ExtensionDescriptor.FileSet
 }
 var file_trace_proto_depIdxs = []int32{
 	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
-	7,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
-	18, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
-	19, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
-	26, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
-	29, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
-	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
-	34, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
-	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	38, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
-	22, // 10: wprof.perfetto.TracePacket.extension_descriptor:type_name -> wprof.perfetto.ExtensionDescriptor
-	17, // 11: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
-	8,  // 12: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	39, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
-	9,  // 14: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
-	10, // 15: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
-	11, // 16: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
-	12, // 17: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
-	13, // 18: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
-	14, // 19: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
-	15, // 20: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
-	16, // 21: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
-	1,  // 22: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	40, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	41, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	42, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	43, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
-	23, // 27: wprof.perfetto.TrackDescriptor.process:type_name -> wprof.perfetto.ProcessDescriptor
-	25, // 28: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
-	24, // 29: wprof.perfetto.TrackDescriptor.counter:type_name -> wprof.perfetto.CounterDescriptor
-	46, // 30: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
-	27, // 31: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
-	2,  // 32: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
-	28, // 33: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
-	28, // 34: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
-	28, // 35: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
-	30, // 36: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
-	32, // 37: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
-	33, // 38: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
-	30, // 39: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
-	30, // 40: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
-	30, // 41: wprof.perfetto.InternedData.source_paths:type_name -> wprof.perfetto.InternedString
-	31, // 42: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
-	30, // 43: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
-	35, // 44: wprof.perfetto.TracePacketDefaults.track_event_defaults:type_name -> wprof.perfetto.TrackEventDefaults
-	36, // 45: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	37, // 46: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 47: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 48: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	44, // 49: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
-	45, // 50: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	9,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
+	20, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
+	21, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
+	28, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
+	31, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
+	7,  // 6: wprof.perfetto.TracePacket.trace_config:type_name -> wprof.perfetto.TraceConfig
+	22, // 7: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
+	36, // 8: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
+	23, // 9: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
+	40, // 10: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	24, // 11: wprof.perfetto.TracePacket.extension_descriptor:type_name -> wprof.perfetto.ExtensionDescriptor
+	8,  // 12: wprof.perfetto.TracePacket.trace_uuid:type_name -> wprof.perfetto.TraceUuid
+	19, // 13: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
+	10, // 14: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
+	41, // 15: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	11, // 16: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
+	12, // 17: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
+	13, // 18: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
+	14, // 19: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
+	15, // 20: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
+	16, // 21: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
+	17, // 22: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
+	18, // 23: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
+	1,  // 24: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
+	42, // 25: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	43, // 26: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	44, // 27: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	45, // 28: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	25, // 29: wprof.perfetto.TrackDescriptor.process:type_name -> wprof.perfetto.ProcessDescriptor
+	27, // 30: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
+	26, // 31: wprof.perfetto.TrackDescriptor.counter:type_name -> wprof.perfetto.CounterDescriptor
+	48, // 32: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
+	29, // 33: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
+	2,  // 34: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
+	30, // 35: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
+	30, // 36: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
+	30, // 37: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
+	32, // 38: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
+	34, // 39: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
+	35, // 40: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
+	32, // 41: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
+	32, // 42: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
+	32, // 43: wprof.perfetto.InternedData.source_paths:type_name -> wprof.perfetto.InternedString
+	33, // 44: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	32, // 45: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
+	37, // 46: wprof.perfetto.TracePacketDefaults.track_event_defaults:type_name -> wprof.perfetto.TrackEventDefaults
+	38, // 47: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	39, // 48: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 49: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 50: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	46, // 51: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
+	47, // 52: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -3892,7 +4035,7 @@ func file_trace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
