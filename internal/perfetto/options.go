@@ -22,6 +22,7 @@ type Options struct {
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
+	Preempted bool // the stacks of preempted threads
 	NUMA      bool // the NUMA node beside CPUs
 	PeerNames bool // annotations have the names that the C program wprof gives them, where it has the same
 	NoWakings bool // of Sched, wakeups are left out
@@ -53,6 +54,7 @@ func features() []feature {
 		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
 		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},
+		{"preempted", func(o *Options) *bool { return &o.Preempted }},
 		{"numa", func(o *Options) *bool { return &o.NUMA }},
 		{"wprof-names", func(o *Options) *bool { return &o.PeerNames }},
 		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
@@ -84,7 +86,7 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: true}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: o.Preempted}
 }
 
 // joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.

@@ -29,7 +29,7 @@ func TestCategoriesAndNamesOfTheCProgram(t *testing.T) {
 		end close=+9000000
 	`
 	options := DefaultOptions()
-	options.Set([]string{"numa,wprof-names,sched-extras"})
+	options.Set([]string{"numa,wprof-names,sched-extras,preempted"})
 	rows := query(t, writtenWith(t, text, options), `select s.name, category, extract_arg(s.arg_set_id, 'debug.numa_node') as node,
 			coalesce(extract_arg(s.arg_set_id, 'debug.filename'), extract_arg(s.arg_set_id, 'debug.forked_into'), extract_arg(s.arg_set_id, 'debug.forked_from')) as text,
 			coalesce(extract_arg(s.arg_set_id, 'debug.waking_delay_us'), extract_arg(s.arg_set_id, 'debug.tid_changed_from')) as number,
