@@ -43,6 +43,9 @@ func (t *thread) find(key CellKey) (n int32, found bool) {
 
 func (t *thread) insert(key CellKey) int32 {
 	n := int32(len(t.Cells))
+	if n < fewCells && int(n) == cap(t.Cells) { // doubling would waste much of the memory of very many threads
+		t.Cells = append(make([]Cell, 0, n+1), t.Cells...)
+	}
 	t.Cells = append(t.Cells, Cell{CellKey: key})
 	switch {
 	case t.index != nil:

@@ -231,7 +231,9 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 		t.PID, t.IsKernel = d.Pid, d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0
 	}
 	if c.trails != nil && !of.Idle() { // all CPUs share one, whose times overlap
-		t.trail = c.trails.thread()
+		if t.trail = c.trails.thread(); c.o.Spread {
+			t.trail.notSampled = c.interner.notSampled
+		}
 	}
 	of.Own = t
 	c.threads = append(c.threads, t)

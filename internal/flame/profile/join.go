@@ -24,7 +24,7 @@ func Join(a, b *Profile) *Profile {
 		return id + wakes - 1
 	}
 	joined := *a
-	joined.Memory += b.Memory
+	joined.Memory, joined.alike = a.Memory+b.Memory, nil
 	joined.Objects = append(a.Objects, b.Objects[1:]...)
 	joined.Frames, joined.Labels = append(a.Frames, b.Frames[1:]...), append(a.Labels, b.Labels[1:]...)
 	for _, n := range b.Nodes[1:] {

@@ -91,12 +91,11 @@ type Cost struct {
 
 // Thread is one thread; or, without Options.Threads, all ended threads of one name (TID is 0 then).
 type Thread struct {
-	// With Options.Spread, threads of one name are only merged if each was on the CPU for a short time.
-	IsMerged bool
 	TID, PID int32
 	Start    int64   // CLOCK_MONOTONIC ns
 	Label    LabelID // the last one
 	IsKernel bool
+	IsMerged bool  // it is several threads; with Options.Spread, each was on the CPU for a short time
 	Lifetime int64 // ns in the window
 	Cells    []Cell
 	Trail    Trail // what it did in order of time; empty without Options.Trail

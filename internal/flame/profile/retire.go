@@ -52,7 +52,7 @@ func (c *collector) retire(t *thread) {
 	c.findIdleWaits(t)
 	if t.trail != nil {
 		c.fail(t.trail.end())
-		t.Trail = idleTrail{c.placed(t.trail), t.idle}
+		t.Trail = idleTrail{t.trail, t.idle}
 	}
 	if t.Lifetime == 0 {
 		return
@@ -60,7 +60,9 @@ func (c *collector) retire(t *thread) {
 	c.label(t, 0)
 	t.of.Own = nil
 	t.of, t.samples = nil, nil
-	t.Cells = slices.Clone(t.Cells)
+	if cap(t.Cells) > len(t.Cells) {
+		t.Cells = slices.Clone(t.Cells)
+	}
 	if c.o.Threads || c.isLarge(t) {
 		if t.index = nil; !c.o.Threads {
 			t.TID, t.Start = 0, 0
@@ -69,14 +71,6 @@ func (c *collector) retire(t *thread) {
 		return
 	}
 	c.merge(t)
-}
-
-// placed returns a trail in which all on-CPU time has a stack.
-func (c *collector) placed(t *threadTrail) Trail {
-	if c.o.Spread {
-		return spreadTrail{t, c.interner.notSampled}
-	}
-	return t
 }
 
 // isLarge reports whether a thread's on-CPU time may be divided among its own samples only.

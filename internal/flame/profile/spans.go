@@ -119,7 +119,7 @@ func (c *collector) addSpread(t *thread, key CellKey, s *timeline.Span, inside [
 	}
 	c.add(t, key, s.From, s.To, 0)
 	if t.trail != nil {
-		c.fail(t.trail.addSamples(s, inside))
+		c.fail(t.trail.addSamples(c.trails, s, inside))
 	}
 	for _, one := range inside {
 		key.Stack = one.stack.node

@@ -18,10 +18,10 @@ type threadTrail struct {
 	open  *Piece // the last one, which may be extended; nil if there is none
 	until int64  // where the last piece in the chain ends
 
-	// With Options.Spread on-CPU pieces have no stack, and the samples are apart: see spreadTrail.
-	samples *spill.Chain
-	onCPU   int64 // ns so far
-	sampled int64 // of it, before the last sample
+	// With Options.Spread on-CPU pieces have no stack, and the samples are apart: see trail_spread.go.
+	notSampled NodeID // the stack of on-CPU time if there are no samples; 0 without Options.Spread
+	onCPU      int64  // ns so far
+	samples    *trailSamples
 }
 
 // newTrails returns a trails that keeps at most limit bytes in memory.
@@ -30,7 +30,7 @@ func newTrails(limit int) *trails {
 }
 
 // thread begins the trail of another thread. It can be read until the trails are closed.
-func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain(), samples: s.Chain()} }
+func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain()} }
 
 // add appends a piece, which must not begin before the end of the one before. An empty piece is left out, and one that
 // continues the last one extends it.
@@ -81,6 +81,13 @@ func appendPiece(b []byte, p *Piece, until int64) []byte {
 
 // Each visits the pieces, even while more are being added.
 func (t *threadTrail) Each(visit func(*Piece) error) error {
+	if t.notSampled != 0 {
+		return t.eachSpread(visit)
+	}
+	return t.each(visit)
+}
+
+func (t *threadTrail) each(visit func(*Piece) error) error {
 	var until int64
 	err := t.chain.Each(func(chunk []byte) (err error) {
 		until, err = eachPiece(chunk, until, visit)

@@ -5,21 +5,58 @@ import (
 	"errors"
 	"iter"
 
+	"wprof/internal/spill"
 	"wprof/internal/timeline"
 )
 
+// trailSamples are the samples of a thread in order: the time on the CPU since the one before, and the stack.
+type trailSamples struct {
+	few   []byte       // until there are many
+	chain *spill.Chain // nil: all are in few
+	at    int64        // ns on the CPU before the last one
+}
+
+// fewSampleBytes is the size up to which samples are kept in memory: most threads have few, and a chain takes more.
+const fewSampleBytes = 256
+
 // addSamples appends the samples of a running interval.
-func (t *threadTrail) addSamples(s *timeline.Span, inside []sampled) error {
+func (t *threadTrail) addSamples(all *trails, s *timeline.Span, inside []sampled) error {
+	if t.samples == nil && len(inside) > 0 {
+		t.samples = new(trailSamples)
+	}
 	for _, one := range inside {
-		at := t.onCPU + one.at - s.From
-		b := binary.AppendUvarint(t.samples.Buffer(), uint64(at-t.sampled))
-		if err := t.samples.Commit(binary.AppendUvarint(b, uint64(one.stack.node))); err != nil {
+		if err := t.samples.add(all, t.onCPU+one.at-s.From, one.stack.node); err != nil {
 			return err
 		}
-		t.sampled = at
 	}
 	t.onCPU += s.To - s.From
 	return nil
+}
+
+func (s *trailSamples) add(all *trails, at int64, stack NodeID) error {
+	ns := uint64(at - s.at)
+	s.at = at
+	if s.chain == nil {
+		s.few = binary.AppendUvarint(binary.AppendUvarint(s.few, ns), uint64(stack))
+		if len(s.few) < fewSampleBytes {
+			return nil
+		}
+		few := s.few
+		s.few, s.chain = nil, all.Chain()
+		return s.chain.Commit(append(s.chain.Buffer(), few...))
+	}
+	return s.chain.Commit(binary.AppendUvarint(binary.AppendUvarint(s.chain.Buffer(), ns), uint64(stack)))
+}
+
+// each visits the samples as bytes.
+func (s *trailSamples) each(visit func([]byte) error) error {
+	switch {
+	case s == nil:
+		return nil
+	case s.chain == nil:
+		return visit(s.few)
+	}
+	return s.chain.Each(visit)
 }
 
 // placedSample is a sample and the time that its thread was on the CPU before it.
@@ -34,7 +71,7 @@ var errEnough = errors.New("enough")
 func (t *threadTrail) eachSample() iter.Seq2[placedSample, error] {
 	return func(yield func(placedSample, error) bool) {
 		var one placedSample
-		err := t.samples.Each(func(chunk []byte) error {
+		err := t.samples.each(func(chunk []byte) error {
 			for d := (pieceDecoder{rest: chunk}); len(d.rest) > 0; {
 				one.at += int64(d.uvarint())
 				if one.stack = NodeID(d.uvarint()); d.failed {
@@ -52,15 +89,9 @@ func (t *threadTrail) eachSample() iter.Seq2[placedSample, error] {
 	}
 }
 
-// spreadTrail is a trail in which each moment on the CPU has the stack of the thread's nearest sample, in its time on the CPU. This
-// is as right on average as proportions, and shows each stack where it was sampled.
-type spreadTrail struct {
-	*threadTrail
-	notSampled NodeID
-}
-
-// Each visits the pieces, those on the CPU cut where another sample becomes the nearest.
-func (t spreadTrail) Each(visit func(*Piece) error) error {
+// eachSpread visits the pieces, those on the CPU with the stack of the thread's nearest sample in its time on the CPU, and cut where another
+// sample becomes the nearest. This is as right on average as proportions, and shows each stack where it was sampled.
+func (t *threadTrail) eachSpread(visit func(*Piece) error) error {
 	next, stop := iter.Pull2(t.eachSample())
 	defer stop()
 	s := nearest{next: next, stack: t.notSampled}
@@ -68,7 +99,7 @@ func (t spreadTrail) Each(visit func(*Piece) error) error {
 		return err
 	}
 	onCPU := int64(0)
-	return t.threadTrail.Each(func(p *Piece) error {
+	return t.each(func(p *Piece) error {
 		if p.Class != ClassOnCPU {
 			return visit(p)
 		}
