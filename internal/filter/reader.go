@@ -2,6 +2,7 @@ package filter
 
 import (
 	"io"
+	"slices"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -9,14 +10,18 @@ import (
 
 // FlagsGiven reports whether any of [Conditions] was given.
 func FlagsGiven(inv *cli.Invocation) bool {
-	for _, group := range Conditions() {
-		for _, f := range group.Flags {
-			if inv.IsSet(f.Name) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(Conditions(), func(g cli.Group) bool { return anyGiven(inv, g) })
+}
+
+// EventFlagsGiven reports whether any of [EventFlags] was given, but for --no-self, which is a condition on threads.
+func EventFlagsGiven(inv *cli.Invocation) bool {
+	g := EventFlags("", "")
+	g.Flags = slices.DeleteFunc(g.Flags, func(f cli.Flag) bool { return f.Name == "no-self" })
+	return anyGiven(inv, g)
+}
+
+func anyGiven(inv *cli.Invocation, g cli.Group) bool {
+	return slices.ContainsFunc(g.Flags, func(f cli.Flag) bool { return inv.IsSet(f.Name) })
 }
 
 // FilteredReader is a stream that is filtered while it is read, for tools that have the filter's flags themselves.

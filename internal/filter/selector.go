@@ -39,8 +39,11 @@ func (s *Selector) Fork(e *format.Event) {
 	}
 }
 
-// Selects reports whether the thread of a definition is selected.
+// Selects reports whether the thread of a definition is selected. nil: the definition is lost.
 func (s *Selector) Selects(d *format.Task) bool {
+	if d == nil {
+		return !s.spec.allows()
+	}
 	if s.family == nil {
 		return s.spec.keeps(d, false)
 	}

@@ -25,6 +25,11 @@ func (s *Spec) allows() bool {
 	return s.isOnProcess() || len(s.TIDs)+len(s.Names)+len(s.ThreadNames) > 0
 }
 
+// IsAny reports whether there is a condition.
+func (s *Spec) IsAny() bool {
+	return s.allows() || s.NoIdle || s.NoKthread || s.NoSelf || len(s.NoPIDs)+len(s.NoTIDs)+len(s.NoNames)+len(s.NoThreadNames) > 0
+}
+
 func (s *Spec) isOnProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
 
 // keeps reports whether a thread is kept, by its definition. descends: its process descends from one of PIDs.

@@ -28,7 +28,8 @@ type request struct {
 	other    string // the capture to compare with; "": the input itself
 	input    filter.Options
 	base     filter.Options // of the capture to compare with
-	filtered bool           // flags of the filter were given
+	filtered bool           // flags of the filter were given, but for those of only
+	only     filter.Spec    // the threads that are reported where their wakers may be others
 	lineless string         // the capture that was reported to have no source lines
 }
 
@@ -212,7 +213,12 @@ func (q *request) pathOf(inv *cli.Invocation, out output) string {
 
 func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
-	q.input, q.base, q.filtered = o, o, filter.FlagsGiven(inv)
+	q.filtered = filter.FlagsGiven(inv)
+	if q.view.Mode == graph.Waker {
+		q.only, o.Threads = o.Threads, filter.Spec{}
+		q.filtered = filter.EventFlagsGiven(inv)
+	}
+	q.input, q.base = o, o
 	q.collect.Idle = inv.Bool("idle") || inv.Bool("idle-threads")
 	if err == nil && q.view.Mode != graph.Events && !o.Kinds.Has(format.KindSwitch) {
 		return cli.Usagef("events of kind switch are needed to know how threads spend their time")

@@ -116,7 +116,14 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		return nil, nil, err
 	}
 	defer r.Close()
-	p, err = profile.Collect(r, q.collect)
+	collect := q.collect
+	if q.only.IsAny() {
+		collect.Selector = filter.NewSelector(q.only, r)
+	}
+	p, err = profile.Collect(r, collect)
+	if collect.Selector != nil && len(p.Threads) == 0 && of.messages.Empty != "" {
+		inv.Warnf("nothing of %s is kept: no thread meets the conditions; %s", in.Name, of.messages.Empty)
+	}
 	name := in.Name
 	if n := p.About.Merged; n > 0 {
 		inv.Warnf("%s: the %s ended threads with the least time were merged by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)

@@ -657,3 +657,43 @@ func TestShortLifeInALongWindowIsNotIdle(t *testing.T) {
 		t.Errorf("a process of 0.8 s was there for %v s:\n%s", lived, text)
 	}
 }
+
+// Flags that choose threads choose whose waits are shown, not who may have ended them.
+func TestChainsOfOneProcessAreThoseOfTheWholeCapture(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	tools.Run(t, "wprof-record", "-a", "-S+waker", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+		"for i in 1 2 3 4 5 6 7 8; do echo $i | sed s/1/2/ | cat | grep -c x; sleep 0.02; done >&2")
+	chains := func(args ...string) (lines []string) {
+		for line := range strings.Lines(string(tools.Run(t, "wprof-flame", append([]string{"--wakeup-chain", "8", file}, args...)...))) {
+			lines = append(lines, line)
+		}
+		slices.Sort(lines)
+		return lines
+	}
+	whole, longest := map[string][]string{}, 0
+	for _, line := range chains() {
+		root, _, _ := strings.Cut(line, ";")
+		pid := root[strings.LastIndexByte(root, '-')+1:]
+		if _, err := strconv.Atoi(pid); err == nil && strings.Contains(root, "-") {
+			whole[pid] = append(whole[pid], line)
+		}
+	}
+	compared := 0
+	for pid, want := range whole {
+		if name, _, _ := strings.Cut(want[0], "-"); !slices.Contains([]string{"sh", "sed", "cat", "grep", "sleep"}, name) || compared == 12 {
+			continue
+		}
+		compared++
+		if got := chains("-p", pid); !slices.Equal(got, want) {
+			t.Errorf("with -p %s the chains are\n%swithout\n%s", pid, strings.Join(got, ""), strings.Join(want, ""))
+		}
+		for _, line := range want {
+			longest = max(longest, strings.Count(line, ";--;"))
+		}
+	}
+	if compared < 8 || longest < 2 {
+		t.Errorf("%d processes are compared, with up to %d wakers", compared, longest)
+	}
+}

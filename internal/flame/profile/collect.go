@@ -63,7 +63,9 @@ type collector struct {
 
 	labels map[Label]LabelID
 	byTask byid.Table[LabelID] // of the current section
-	wakes  map[Wake]WakeID
+	// selected has what Options.Selector has found of the current section's tasks.
+	selected byid.Table[selection]
+	wakes    map[Wake]WakeID
 
 	threads []*thread           // those that are not in the profile yet
 	swept   int                 // number of threads after the last sweep
@@ -115,6 +117,10 @@ func (c *collector) NewSection(s *format.Session) error {
 	c.classes.NewSection()
 	clear(c.objects)
 	c.byTask.Clear()
+	if c.o.Selector != nil {
+		c.o.Selector.NewSection()
+		c.selected.Clear()
+	}
 	if c.counter != nil {
 		c.counter.newSection()
 	}
@@ -150,6 +156,9 @@ func (c *collector) Close(at int64) error {
 func (c *collector) Event(e *format.Event) error {
 	if e.Flags&format.FlagLate == 0 {
 		c.now = e.Time
+	}
+	if c.o.Selector != nil && e.Kind == format.KindFork {
+		c.o.Selector.Fork(e)
 	}
 	switch {
 	case e.Kind == format.KindLost:

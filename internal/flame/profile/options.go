@@ -1,5 +1,14 @@
 package profile
 
+import "wprof/format"
+
+// Selector selects threads by their definitions.
+type Selector interface {
+	NewSection()
+	Fork(*format.Event)        // before its child is looked up
+	Selects(*format.Task) bool // nil: its definition is lost
+}
+
 // Options select what a profile keeps apart. All of it costs memory.
 type Options struct {
 	Threads      bool     // each thread by itself; otherwise ended threads with the same name are merged
@@ -19,4 +28,5 @@ type Options struct {
 	Memory       int      // maximum bytes while collecting; 0: the default for one profile
 	Events       []string // names of events that are counted by stack, instead of what threads do
 	Idle         bool     // include the idle threads
+	Selector     Selector // of the threads whose time is counted; nil: all. Others may be their wakers
 }

@@ -24,6 +24,10 @@ func (c *collector) addSpan(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
 	}
+	if !c.counts(s.Task) {
+		c.hidden(s)
+		return
+	}
 	// No part of the profile exceeds this sum, so no other sum of times can overflow.
 	if s.To-s.From > math.MaxInt64-c.total {
 		c.fail(errTooLong)
@@ -46,9 +50,40 @@ func (c *collector) addSpan(s *timeline.Span) {
 	}
 }
 
+// selection is whether a task is selected; 0: not evaluated yet.
+type selection uint8
+
+const (
+	selected selection = iota + 1
+	unselected
+)
+
+// counts reports whether the time of a task is counted.
+func (c *collector) counts(id format.TaskID) bool {
+	if c.o.Selector == nil {
+		return true
+	}
+	is := c.selected.Get(uint32(id))
+	if is == 0 {
+		is = unselected
+		if c.o.Selector.Selects(c.r.Task(id)) {
+			is = selected
+		}
+		c.selected.Put(uint32(id), is)
+	}
+	return is == selected
+}
+
+// hidden notes who woke a thread whose time is not counted, and who may wake others.
+func (c *collector) hidden(s *timeline.Span) {
+	if c.o.Wakes > 0 && (s.Kind == timeline.SpanBlocked || s.Kind == timeline.SpanRunnable) {
+		c.wakeOf(c.thread(s.Thread), s)
+	}
+}
+
 // addSample records where a thread was at one moment.
 func (c *collector) addSample(e *format.Event) {
-	if e.Flags&format.FlagSubject == 0 {
+	if e.Flags&format.FlagSubject == 0 || !c.counts(e.Task) {
 		return
 	}
 	of := c.spans.Timeline().Thread(e.Task)
