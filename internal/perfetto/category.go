@@ -19,13 +19,14 @@ const (
 	catExit
 	catTimer
 	catStack
+	catMark
 )
 
 func categoryNames() []string {
 	return []string{
 		catRecording: "recording", catOnCPU: "ONCPU", catOffCPU: "OFFCPU", catIdle: "IDLE", catWaking: "WAKING", catWakee: "WAKEE",
 		catPreemptor: "PREEMPTOR", catForking: "FORKING", catForked: "FORKED", catExec: "EXEC", catRename: "RENAME", catExit: "EXIT",
-		catTimer: "TIMER", catStack: "STACK",
+		catTimer: "TIMER", catStack: "STACK", catMark: "MARK",
 	}
 }
 

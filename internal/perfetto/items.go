@@ -29,7 +29,7 @@ type itemKey struct {
 // onRecording is the place of tracks for losses, gaps and late events.
 const onRecording = format.TypeTrack(-1)
 
-// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers the pid -1.
+// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers the pid -1, that of marks -2.
 type groupKey struct {
 	pid  int32
 	name string
@@ -158,6 +158,8 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 		name += " CPU " + strconv.FormatInt(key.number, 10)
 	case onRecording:
 		parent = w.recordingGroup()
+	case ofMarks:
+		parent = w.marksGroup()
 	case ofSleepers:
 		parent = w.sleepersGroup()
 	}

@@ -22,10 +22,11 @@ type Options struct {
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
-	Preempted bool // the stacks of preempted threads
-	NUMA      bool // the NUMA node beside CPUs
-	PeerNames bool // annotations have the names that the C program wprof gives them, where it has the same
-	NoWakings bool // of Sched, wakeups are left out
+	Preempted bool   // the stacks of preempted threads
+	NUMA      bool   // the NUMA node beside CPUs
+	PeerNames bool   // annotations have the names that the C program wprof gives them, where it has the same
+	Marks     *Marks // conditions of which the times are drawn; nil: none
+	NoWakings bool   // of Sched, wakeups are left out
 
 	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
 	// millisecond on, except those of idle kernel threads.
@@ -91,11 +92,11 @@ func (o *Options) drawn() tracks.Options {
 
 // joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.
 func (o *Options) joinsRuns() bool {
-	return !o.Runs && !o.Arrows && !o.Extras && !o.EmbedStacks && o.Sched
+	return !o.Runs && (o.Marks == nil || !o.Marks.needsRuns()) && !o.Arrows && !o.Extras && !o.EmbedStacks && o.Sched
 }
 
 // view reports whether anything but scheduling is drawn.
-func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
+func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks || o.Marks != nil }
 
 // drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself, except for the stacks of preempted
 // ones. An idle kernel thread waits for nothing.

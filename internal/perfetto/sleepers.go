@@ -22,6 +22,9 @@ const (
 // ofSleepers is the place of tracks for processes that did not run.
 const ofSleepers = format.TypeTrack(-2)
 
+// ofMarks is the place of tracks for conditions of --mark.
+const ofMarks = format.TypeTrack(-3)
+
 // sleepers are the threads that were blocked in the whole window.
 type sleepers struct {
 	window uint32             // counts windows

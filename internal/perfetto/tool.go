@@ -62,6 +62,11 @@ func write(inv *cli.Invocation, shown *browser.Shown) (outcome, err error) {
 	if inv.IsSet("blocked-min") {
 		options.BlockedMin = inv.Duration("blocked-min")
 	}
+	if inv.IsSet("mark") {
+		if options.Marks, err = ParseMarks(inv.Strings("mark")); err != nil {
+			return nil, cli.Usagef("%w", err)
+		}
+	}
 	if inv.IsSet("max-mb") {
 		again, err := reread.From(in.In, "wprof-perfetto", "")
 		if err != nil {

@@ -116,6 +116,7 @@ func (w *view) slice(t *thread, s *tracks.Slice) {
 	if s.Kind == timeline.SpanRunning {
 		w.endStack(t, s.To)
 	}
+	w.mark(t, s)
 	if w.on.Threads {
 		switch s.Kind {
 		case timeline.SpanRunning:
