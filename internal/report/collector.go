@@ -19,6 +19,8 @@ type collector struct {
 	calls   *callTree
 	names   names
 	byTask  byid.Table[*who]
+	byWait  byid.Table[objectID]
+	called  map[[2]uint32]string // see functionOf
 	failed  error
 
 	threads   []*thread // those that have not been added up
@@ -57,7 +59,7 @@ const (
 func newCollector(r *format.Reader, o Options) *collector {
 	c := &collector{
 		r: r, o: o, classes: waits.NewClassifier(r), calls: newCallTree(r), names: newNames(r), now: math.MinInt64,
-		processes: make(map[int32]*process), ended: make(map[string]*process), shorts: make(map[string]*shortLived),
+		called: make(map[[2]uint32]string), processes: make(map[int32]*process), ended: make(map[string]*process), shorts: make(map[string]*shortLived),
 	}
 	c.locks.init()
 	c.delays.init()
@@ -71,6 +73,7 @@ func (c *collector) NewSection(s *format.Session) error {
 	c.classes.NewSection()
 	c.calls.newSection()
 	c.byTask.Clear()
+	c.byWait.Clear()
 	if c.o.Selector != nil {
 		c.o.Selector.NewSection()
 	}

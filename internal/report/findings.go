@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"wprof/format"
 	"wprof/internal/waits"
 )
 
@@ -40,11 +41,13 @@ const (
 // findings returns the findings in order of weight.
 func (c *collector) findings(r *Report) []Finding {
 	f := finder{c: c, report: r}
+	f.delays = f.delaysOf()
 	f.rings()
 	f.locks()
 	for _, p := range c.sortedProcesses() {
 		f.process(p)
 	}
+	f.joinStarved()
 	f.shortLived()
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
@@ -57,6 +60,9 @@ type finder struct {
 	c      *collector
 	report *Report
 	found  []Finding
+	delays map[int32]*parts // of each process, by the process that ran
+	// starvedNs are the delays and on-CPU times of the processes of which there is a finding that they wait for a CPU.
+	starvedNs [][2]int64
 }
 
 func (c *collector) sortedProcesses() []*process {
@@ -220,25 +226,62 @@ func (f *finder) starved(p *process) {
 		text += "; " + busy
 	}
 	f.add(cpuStarved, f.weight(delay), p.pid, p.name, f.flame(p.pid, "--state"), "%s", text)
+	f.starvedNs = append(f.starvedNs, [2]int64{delay, p.time[classOnCPU].Ns})
+}
+
+// manyStarved is the number of processes that wait for a CPU from which on that is one finding, about the machine.
+const manyStarved = 4
+
+// joinStarved makes one finding of those about many processes that wait for a CPU; names has those with the most weight.
+func (f *finder) joinStarved() {
+	if len(f.starvedNs) < manyStarved {
+		return
+	}
+	delay, ran, names := int64(0), int64(0), parts{}
+	for _, one := range f.starvedNs {
+		delay, ran = format.Sum(delay, one[0]), format.Sum(ran, one[1])
+	}
+	f.found = slices.DeleteFunc(f.found, func(one Finding) bool {
+		if one.Kind == cpuStarved {
+			names.add(fmt.Sprintf("%s (pid %d)", one.Process, one.PID), int64(1000*one.Weight), 1)
+		}
+		return one.Kind == cpuStarved
+	})
+	text := fmt.Sprintf("%d processes waited %s for a CPU and ran %s: %s of the time in which they could run; most of all %s", len(f.starvedNs), short(delay), short(ran),
+		percent(delay, format.Sum(delay, ran)), names.top().Name)
+	if busy := f.busyCPUs(); busy != "" {
+		text += "; " + busy
+	}
+	f.add(cpuStarved, f.weight(delay), 0, 0, "wprof-flame --state --by comm", "%s", text)
+}
+
+// delaysOf adds up the delays of each process by the process that ran.
+func (f *finder) delaysOf() map[int32]*parts {
+	all := make(map[int32]*parts)
+	for _, key := range f.c.delays.sorted(compareDelays) {
+		if key.by == 0 {
+			continue
+		}
+		name := f.of(key.by, key.byName)
+		if key.by == key.of {
+			name = "its own threads"
+		}
+		if all[key.of] == nil {
+			all[key.of] = new(parts)
+		}
+		s := f.c.delays.all[key]
+		all[key.of].add(name, s.Ns, s.Count)
+	}
+	return all
 }
 
 // delayedBy names the process behind which one waited for a CPU for most of the time.
 func (f *finder) delayedBy(pid int32) string {
-	var by parts
-	for _, key := range f.c.delays.sorted(compareDelays) {
-		if key.of == pid && key.by != 0 {
-			name := f.of(key.by, key.byName)
-			if key.by == pid {
-				name = "its own threads"
-			}
-			s := f.c.delays.all[key]
-			by.add(name, s.Ns, s.Count)
-		}
-	}
-	top := by.top()
-	if top.Name == "" {
+	by := f.delays[pid]
+	if by == nil {
 		return ""
 	}
+	top := by.top()
 	return fmt.Sprintf("%s (%s)", top.Name, short(top.Ns))
 }
 

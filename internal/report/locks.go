@@ -173,9 +173,18 @@ func (c *collector) labelOf(r *interval) string {
 // functionOf names a function and its caller.
 func (c *collector) functionOf(site, caller uint32) string {
 	name := c.calls.nameOf(site)
-	if caller != 0 {
-		name += " < " + c.calls.nameOf(caller)
+	if caller == 0 {
+		return name
 	}
+	key := [2]uint32{site, caller}
+	if known, found := c.called[key]; found {
+		return known
+	}
+	if len(c.called) >= maxTable {
+		clear(c.called)
+	}
+	name += " < " + c.calls.nameOf(caller)
+	c.called[key] = name
 	return name
 }
 

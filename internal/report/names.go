@@ -7,6 +7,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cmdline"
 	"wprof/internal/stacks"
+	"wprof/internal/waits"
 )
 
 // names interns texts. It is bounded: a new text beyond the limit is replaced by one for all the others.
@@ -42,6 +43,26 @@ func (n *names) id(text string) uint32 {
 	return id
 }
 
+// objectID is the object of a wait, by class.
+type objectID struct {
+	class waits.Class
+	known bool
+	name  uint32
+}
+
+// objectOf returns the object of a wait, as [waits.Object] names it.
+func (c *collector) objectOf(class waits.Class, id format.WaitID) uint32 {
+	if id == 0 {
+		return 0
+	}
+	known := c.byWait.Get(uint32(id))
+	if !known.known || known.class != class {
+		known = objectID{class, true, c.names.id(waits.Object(class, c.r.Wait(id)))}
+		c.byWait.Put(uint32(id), known)
+	}
+	return known.name
+}
+
 // who is a thread under one name.
 type who struct {
 	pid, tid, ppid int32
@@ -50,6 +71,7 @@ type who struct {
 	processComm    uint32
 	kernel, idle   bool
 	isSelected     bool
+	text           string // see names.thread
 }
 
 // whoIs returns the thread of a task of the current section; one without names if it is not known.
@@ -94,5 +116,8 @@ func (n *names) thread(w *who) string {
 	case w.idle:
 		return "idle CPU"
 	}
-	return fmt.Sprintf("%s (%d)", n.text[w.comm], w.tid)
+	if w.text == "" {
+		w.text = fmt.Sprintf("%s (%d)", n.text[w.comm], w.tid)
+	}
+	return w.text
 }

@@ -154,7 +154,7 @@ func (c *collector) delayedBy(t *thread, s *timeline.Span) *who {
 // blocked returns the interval of a wait, without a lock.
 func (c *collector) blocked(t *thread, s *timeline.Span) interval {
 	class := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel).Class
-	return interval{from: s.From, to: s.To, class: class, object: c.names.id(waits.Object(class, c.r.Wait(s.Wait))), waker: c.names.id(c.wakerOf(s)), open: s.Open}
+	return interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
 }
 
 // addBlocked adds a wait for anything else.
