@@ -28,8 +28,8 @@ const (
 	ByThread
 	ByComm // names of threads
 	ByCPU
-	ByWait // what threads waited for: its class, then what it is, then the process
 	ByNone
+	ByWait // what threads waited for: its class, then what it is, then the process; not in pages, whose numbers end before it
 )
 
 // View selects which part of a profile is shown, and with which frames.

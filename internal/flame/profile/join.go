@@ -25,7 +25,9 @@ func Join(a, b *Profile) *Profile {
 	}
 	joined := *a
 	joined.Memory, joined.alike = a.Memory+b.Memory, nil
-	joined.Objects = append(a.Objects, b.Objects[1:]...)
+	if len(b.Objects) > 0 { // a profile made by hand has none
+		joined.Objects = append(a.Objects, b.Objects[1:]...)
+	}
 	joined.Frames, joined.Labels = append(a.Frames, b.Frames[1:]...), append(a.Labels, b.Labels[1:]...)
 	for _, n := range b.Nodes[1:] {
 		joined.Nodes = append(joined.Nodes, Node{Parent: node(n.Parent), Frame: n.Frame + frames - 1})
