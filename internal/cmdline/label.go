@@ -43,6 +43,7 @@ func Label(argv []string, comm string) string {
 	if title := strings.TrimSpace(argv[0]); isTitle(argv) {
 		return head(clean(title), maxProgram+maxOperand)
 	}
+	argv = splitOptions(argv)
 	program := base(argv[0])
 	label := tail(clean(program), maxProgram)
 	if what := operand(program, argv[1:]); what != "" {
@@ -70,6 +71,15 @@ func Words(args []byte) []string {
 func isTitle(argv []string) bool {
 	name, _, found := strings.Cut(argv[0], " ")
 	return found && strings.Join(argv[1:], "") == "" && (!strings.HasPrefix(name, "/") || strings.HasSuffix(name, ":"))
+}
+
+// splitOptions splits a command line that a program has written over its own as one text, as Chromium does: a path followed by options.
+func splitOptions(argv []string) []string {
+	program, options, found := strings.Cut(argv[0], " -")
+	if !found || !strings.HasPrefix(program, "/") || strings.Join(argv[1:], "") != "" {
+		return argv
+	}
+	return append([]string{program}, strings.Fields("-"+options)...)
 }
 
 // base returns the last part of a program's path. Login shells have a hyphen before it.

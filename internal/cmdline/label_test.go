@@ -41,6 +41,8 @@ func TestLabel(t *testing.T) {
 		{"/usr/bin/redis-server 127.0.0.1:6379", "redis-server", "redis-server 127.0.0.1:6379"},
 		{"curl|https://example.org/a/b.html", "curl", "curl https://example.org/a/b.html"},
 		{"sleep|5", "sleep", "sleep 5"},
+		{"/usr/lib/chromium/chromium --type=renderer --lang=en|", "chromium", "chromium"},
+		{"/opt/an app/run", "run", "run"},
 		{"nginx: worker process|||", "nginx", "nginx: worker process"},
 		{"postgres: checkpointer ", "postgres", "postgres: checkpointer"},
 		{"/usr/lib/firefox/firefox|-contentproc|-childID", "Web Content", "firefox (Web Content)"},
