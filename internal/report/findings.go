@@ -74,10 +74,15 @@ func (c *collector) sortedProcesses() []*process {
 	return all
 }
 
+// isWork reports whether time of a class is work, as far as it is known.
+func isWork(class int) bool {
+	return class != classIdle && class != classLost && class != int(waits.Unknown)
+}
+
 // work is the time in which the threads of a process did not wait for work.
 func (p *process) work() (ns int64) {
 	for class, one := range p.time {
-		if class != classIdle && class != classLost {
+		if isWork(class) {
 			ns += one.Ns
 		}
 	}

@@ -10,8 +10,13 @@ func (c *collector) finish() *Report {
 		c.retire(t)
 	}
 	r := &Report{
-		WindowNs: c.windowNs, CPUs: c.cpus, Processes: c.known, Threads: c.lived, TotalNs: c.total, WorkNs: c.total - c.time[classIdle].Ns - c.time[classLost].Ns,
+		WindowNs: c.windowNs, CPUs: c.cpus, Processes: c.known, Threads: c.lived, TotalNs: c.total,
 		Samples: c.samples, LostData: c.isLossy, DroppedThreads: c.spans.Timeline().DroppedThreads(),
+	}
+	for class, one := range c.time {
+		if isWork(class) {
+			r.WorkNs += one.Ns
+		}
 	}
 	c.threads = nil
 	r.Time, r.Functions, r.Waits, r.Locks = c.timeTable(), c.functionTable(), c.waitTable(), c.lockRows()

@@ -60,7 +60,7 @@ func (r *Report) printFindings(w io.Writer) {
 }
 
 func (r *Report) printTime(w io.Writer) {
-	fmt.Fprintf(w, "\nTime of all threads: %s; at work (without idle and not recorded): %s\n", exact(r.TotalNs), exact(r.WorkNs))
+	fmt.Fprintf(w, "\nTime of all threads: %s; at work (without idle, unknown and not recorded): %s\n", exact(r.TotalNs), exact(r.WorkNs))
 	var rows [][]string
 	for _, t := range r.Time {
 		rows = append(rows, []string{exact(t.Ns), fmt.Sprintf("%.1f%%", 100*t.Share), cli.Grouped(t.Count), t.Class})

@@ -4,7 +4,8 @@ package waits
 // identifies a stack. The zero value is empty.
 //
 // A wait whose [Result] has Idle Always is for work. One with IfUsual is for work in the thread's usual place: that with most such time. A
-// timer is for work only in a thread that waits for work in no other way, and a wait with Idle Never, such as one for a lock, nowhere.
+// timer is for work only in a thread that waits for work in no other way, and that has more than half of that time in one place. A wait with
+// Idle Never, such as one for a lock, is for work nowhere.
 type Places[P comparable] struct {
 	all     []placeTime[P]
 	blocked int64 // ns in all
@@ -64,15 +65,19 @@ func (p *Places[P]) at(place P) *placeTime[P] {
 // ForWork returns which waits are for work, by all that was added.
 func (p *Places[P]) ForWork() ForWork[P] {
 	w := ForWork[P]{timers: p.work < p.blocked/otherWork || p.work == 0}
-	most := int64(0)
+	most, all := int64(0), int64(0)
 	for _, one := range p.all {
 		ns := one.work
 		if w.timers {
 			ns += one.timer
 		}
+		all += ns
 		if ns > most {
 			most, w.usual, w.hasUsual = ns, one.place, true
 		}
+	}
+	if w.timers && 2*most <= all { // it sleeps here and there
+		w.hasUsual = false
 	}
 	return w
 }
