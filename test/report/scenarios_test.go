@@ -15,6 +15,7 @@ import (
 type scenario struct {
 	name    string
 	finding string // the kind of the first finding; "": there is none
+	alone   bool   // the finding is about all processes of the capture
 
 	pid     int
 	threads []*thread // what they did, as the program measured it
@@ -35,7 +36,7 @@ func recordings() [][]*scenario {
 		{{name: "migrations", finding: "migrations"}, {name: "disk-bound", finding: "disk-bound"}},
 		{{name: "cpu-starved", finding: "cpu-starved"}},
 		{{name: "wakeups", finding: "too-many-wakeups"}},
-		{{name: "short-lived", finding: "short-lived-processes"}},
+		{{name: "short-lived", finding: "short-lived-processes", alone: true}},
 	}
 }
 
@@ -72,6 +73,8 @@ func TestScenarios(t *testing.T) {
 		all = append(all, some...)
 	}
 	for _, s := range all {
-		t.Run("Waits/"+s.name, func(t *testing.T) { checkWaits(t, s) })
+		t.Run(s.name+"/Waits", func(t *testing.T) { checkWaits(t, s) })
+		t.Run(s.name+"/Idle", func(t *testing.T) { checkIdle(t, s) })
+		t.Run(s.name+"/Findings", func(t *testing.T) { checkFindings(t, s) })
 	}
 }

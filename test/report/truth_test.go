@@ -13,6 +13,8 @@ type thread struct {
 	tid   int32
 	name  string
 	spans []span // in order of time
+	cpu   int64  // ns on a CPU
+	delay int64  // ns runnable without a CPU, as the kernel counts them
 }
 
 // span is a wait, as the thread measured it.
@@ -33,11 +35,17 @@ func parseTruth(t *testing.T, lines []string) (all []*thread) {
 			all = append(all, &thread{tid: tid, name: name})
 			continue
 		}
-		if n, err := fmt.Sscanf(line, "span %d %s %s %d %d", &tid, &s.class, &use, &s.from, &s.to); n != 5 || len(all) == 0 {
+		if len(all) == 0 {
+			t.Fatalf("%q comes before all threads", line)
+		}
+		last := all[len(all)-1]
+		if n, _ := fmt.Sscanf(line, "sched %d %d %d", &tid, &last.cpu, &last.delay); n == 3 {
+			continue
+		}
+		if n, err := fmt.Sscanf(line, "span %d %s %s %d %d", &tid, &s.class, &use, &s.from, &s.to); n != 5 {
 			t.Fatalf("%q: %v", line, err)
 		}
 		s.class, s.forWork = strings.ReplaceAll(s.class, "_", " "), use == "work"
-		last := all[len(all)-1]
 		last.spans = append(last.spans, s)
 	}
 	return all

@@ -144,14 +144,14 @@ static void *starves(void *unused)
 	return unused;
 }
 
-static void *sleeps(void *unused)
+static void *sleeps(void *ms)
 {
 	for (;;) {
 		begin_wait("timer", FOR_WORK);
-		sleep_ns(100000000);
+		sleep_ns((long)ms * 1000000);
 		end_wait();
 	}
-	return unused;
+	return NULL;
 }
 
 // 300 threads: one waits for a lock nearly all of the time, one has the lock, and the others sleep.
@@ -160,8 +160,8 @@ void victim(void)
 	start("holder", holds_lock, NULL);
 	sleep_ns(5000000);
 	start("victim", starves, NULL);
-	for (int i = 0; i < 298; i++)
-		start("sleeper", sleeps, NULL);
+	for (long i = 0; i < 298; i++)
+		start("sleeper", sleeps, (void *)(200 + i)); // so that they do not wake all at once
 }
 
 static int ping, pong;

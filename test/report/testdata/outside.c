@@ -32,23 +32,20 @@ static __attribute__((noinline)) void limit_rate(void)
 	end_wait();
 }
 
-static void *sleeps_between_steps(void *unused)
+static void step_with_sleeps(void)
 {
-	for (;;) {
-		spin_ns(1000000);
-		wait_until_ready();
-		spin_ns(1000000);
-		back_off();
-		spin_ns(1000000);
-		limit_rate();
-	}
-	return unused;
+	spin_ns(1000000);
+	wait_until_ready();
+	spin_ns(1000000);
+	back_off();
+	spin_ns(1000000);
+	limit_rate();
 }
 
 // A job that sleeps at three places instead of waiting for what it needs.
 void sleeping_by_timer(void)
 {
-	start("napping", sleeps_between_steps, NULL);
+	repeat(step_with_sleeps);
 }
 
 // Listens on loopback, on a port below those that the kernel gives to clients.
@@ -125,24 +122,29 @@ void waiting_for_peer(void)
 	start("querying", queries, NULL);
 }
 
-static void *stores(void *unused)
-{
-	static char block[16 << 10];
-	int file = TRY(open(".", O_TMPFILE | O_RDWR, 0600)); // in the folder where the test runs it
+enum { BLOCK = 8 << 20 };
 
-	for (long i = 0;; i++) {
-		TRY(pwrite(file, block, sizeof(block), i % 64 * sizeof(block)));
-		begin_wait("disk_sync", HAS_WORK);
-		TRY(fdatasync(file));
+static void *stores(void *block)
+{
+	char path[] = "stored.XXXXXX"; // in the folder where the test runs it
+	int file = TRY(mkostemp(path, O_DIRECT));
+
+	unlink(path);
+	for (;;) {
+		begin_wait("disk_write", HAS_WORK);
+		TRY(pwrite(file, block, BLOCK, 0));
 		end_wait();
 	}
-	return unused;
+	return NULL;
 }
 
-// A thread that has every write stored at once.
+// A thread that writes to a disk, past the cache.
 void disk_bound(void)
 {
-	start("storing", stores, NULL);
+	void *block = NULL;
+
+	TRY(-posix_memalign(&block, 4096, BLOCK));
+	start("storing", stores, block);
 }
 
 static void *starts_processes(void *unused)

@@ -70,21 +70,19 @@ void healthy_pool(void)
 	start("submitter", submits, NULL);
 }
 
-static void *works_now_and_then(void *unused)
-{
-	int timer = make_timer(10000000);
+static int period;
 
-	for (;;) {
-		wait_period(timer);
-		spin_ns(1000000);
-	}
-	return unused;
+static void work_a_little(void)
+{
+	wait_period(period);
+	spin_ns(1000000);
 }
 
-// A thread that works for 1 ms every 10 ms.
+// Works for 1 ms every 10 ms.
 void healthy_periodic(void)
 {
-	start("periodic", works_now_and_then, NULL);
+	period = make_timer(10000000);
+	repeat(work_a_little);
 }
 
 static sem_t semaphore;

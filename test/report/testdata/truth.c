@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "truth.h"
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -76,6 +77,29 @@ void start(const char *name, void *(*body)(void *), void *argument)
 		usleep(100);
 }
 
+static void (*main_step)(void);
+
+void repeat(void (*step)(void))
+{
+	main_step = step;
+}
+
+void run_main(const char *name)
+{
+	struct pollfd input = {.fd = 0, .events = POLLIN};
+	char end;
+
+	if (!main_step) {
+		(void)!read(0, &end, 1);
+		return;
+	}
+	mine = &logs[started++];
+	mine->tid = gettid();
+	snprintf(mine->name, sizeof(mine->name), "%s", name);
+	while (!poll(&input, 1, 0))
+		main_step();
+}
+
 void begin_wait(const char *class, enum use use)
 {
 	if (mine->used == mine->room) {
@@ -91,10 +115,26 @@ void end_wait(void)
 	mine->spans[mine->used - 1].to = now_ns();
 }
 
+// Time on a CPU, and time runnable without one, from proc_pid_schedstat.
+static void print_sched(int tid)
+{
+	char path[64];
+	long cpu = 0, delay = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%ld %ld", &cpu, &delay) == 2)
+		printf("sched %d %ld %ld\n", tid, cpu, delay);
+	if (f)
+		fclose(f);
+}
+
 void print_truth(void)
 {
 	for (int i = 0; i < started; i++) {
 		printf("thread %d %s\n", logs[i].tid, logs[i].name);
+		print_sched(logs[i].tid);
 		for (int j = 0; j < __atomic_load_n(&logs[i].used, __ATOMIC_ACQUIRE); j++) {
 			struct span *s = &logs[i].spans[j];
 

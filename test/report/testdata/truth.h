@@ -22,11 +22,15 @@ void sleep_ns(int64_t ns); // at one place for all callers: a wait by itself is 
 // Starts a thread with this name. What it measures is printed by print_truth.
 void start(const char *name, void *(*body)(void *), void *argument);
 
+// The main thread runs step again and again; without one it waits for the test.
+void repeat(void (*step)(void));
+void run_main(const char *name);
+
 // A wait of the calling thread: begin_wait, the call that waits, end_wait. The class is that of internal/waits, with _ for spaces.
 void begin_wait(const char *class, enum use use);
 void end_wait(void);
 
-// Prints "thread TID NAME", "span TID CLASS work|busy FROM TO" for its waits, in ns of CLOCK_MONOTONIC, and
+// Prints "thread TID NAME", "sched TID CPU DELAY" with the kernel's own count of its time on a CPU and runnable, "span TID CLASS work|busy FROM TO" for its waits, in ns of CLOCK_MONOTONIC, and
 // "end". TO of a wait that has not ended is INT64_MAX.
 void print_truth(void);
 
