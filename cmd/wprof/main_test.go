@@ -43,11 +43,11 @@ func outcome(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, status int) {
 func TestEachCommandRunsItsTool(t *testing.T) {
 	list, _, _ := outcome(t, wprof(t, "help"))
 	for _, c := range cli.Commands() {
-		want, ways := c.Tool+" - "+c.Summary+"\n", [][]string{{"help", c.Name}, {c.Name, "--help"}}
+		want := c.Tool + " - " + c.Summary + "\n"
 		if len(c.Args) > 0 { // its summary is of what the arguments select
-			want, ways = c.Tool+" - ", ways[:1]
+			want = c.Tool + " - "
 		}
-		for _, args := range ways {
+		for _, args := range [][]string{{"help", c.Name}, {c.Name, "--help"}} {
 			if got, said, status := outcome(t, wprof(t, args...)); status != 0 || said != "" || !strings.HasPrefix(got, want) {
 				t.Errorf("wprof %v: status %d, %q, %.80q; want %q", args, status, said, got, want)
 			}

@@ -22,10 +22,10 @@ type Command struct {
 func Commands() []Command {
 	return []Command{
 		{Name: "record", Tool: "wprof-record", Summary: "record context switches, wakeups, thread lifetimes and stacks"},
-		{Name: "report", Tool: "wprof-info", Args: []string{"--report"}, Summary: "say where the time went, and what is wrong"},
+		{Name: "report", Tool: "wprof-info", Args: []string{"--report"}, Summary: "report where the time went, and what is wrong"},
 		{Name: "perfetto", Tool: "wprof-perfetto", Summary: "convert a capture to a trace for ui.perfetto.dev"},
 		{Name: "flame", Tool: "wprof-flame", Summary: "show where threads spent their time: flame graphs, pprof, speedscope"},
-		{Name: "info", Tool: "wprof-info", Summary: "summarize a capture, check it, convert it to text and back"},
+		{Name: "info", Tool: "wprof-info", Summary: "report where the time went, summarize a capture, check it, convert it to text and back"},
 		{Name: "json", Tool: "wprof-json", Summary: "convert a capture to JSON lines or Parquet files, for scripts"},
 		{Name: "filter", Tool: "wprof-filter", Summary: "keep a part of a capture"},
 		{Name: "symbolize", Tool: "wprof-symbolize", Summary: "name functions, and finish interrupted recordings"},
