@@ -1922,6 +1922,9 @@ type TrackEvent struct {
 	Runs            *uint64 `protobuf:"varint,1979,opt,name=runs" json:"runs,omitempty"`
 	RunningNs       *uint64 `protobuf:"varint,1980,opt,name=running_ns,json=runningNs" json:"running_ns,omitempty"`
 	LongestDelayNs  *uint64 `protobuf:"varint,1981,opt,name=longest_delay_ns,json=longestDelayNs" json:"longest_delay_ns,omitempty"`
+	WaitFd          *uint64 `protobuf:"varint,1984,opt,name=wait_fd,json=waitFd" json:"wait_fd,omitempty"`
+	Futex           *uint64 `protobuf:"varint,1987,opt,name=futex" json:"futex,omitempty"`
+	LockOwner       *uint64 `protobuf:"varint,1988,opt,name=lock_owner,json=lockOwner" json:"lock_owner,omitempty"`
 	NumaNode        *uint64 `protobuf:"varint,1989,opt,name=numa_node,json=numaNode" json:"numa_node,omitempty"`
 	TidChangedFrom  *uint64 `protobuf:"varint,1991,opt,name=tid_changed_from,json=tidChangedFrom" json:"tid_changed_from,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -2199,6 +2202,27 @@ func (x *TrackEvent) GetRunningNs() uint64 {
 func (x *TrackEvent) GetLongestDelayNs() uint64 {
 	if x != nil && x.LongestDelayNs != nil {
 		return *x.LongestDelayNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetWaitFd() uint64 {
+	if x != nil && x.WaitFd != nil {
+		return *x.WaitFd
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetFutex() uint64 {
+	if x != nil && x.Futex != nil {
+		return *x.Futex
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetLockOwner() uint64 {
+	if x != nil && x.LockOwner != nil {
+		return *x.LockOwner
 	}
 	return 0
 }
@@ -3766,8 +3790,7 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xbf\n" +
-	"\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x90\v\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3811,7 +3834,11 @@ const file_trace_proto_rawDesc = "" +
 	"\x04runs\x18\xbb\x0f \x01(\x04R\x04runs\x12\x1e\n" +
 	"\n" +
 	"running_ns\x18\xbc\x0f \x01(\x04R\trunningNs\x12)\n" +
-	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\x12\x1c\n" +
+	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\x12\x18\n" +
+	"\await_fd\x18\xc0\x0f \x01(\x04R\x06waitFd\x12\x15\n" +
+	"\x05futex\x18\xc3\x0f \x01(\x04R\x05futex\x12\x1e\n" +
+	"\n" +
+	"lock_owner\x18\xc4\x0f \x01(\x04R\tlockOwner\x12\x1c\n" +
 	"\tnuma_node\x18\xc5\x0f \x01(\x04R\bnumaNode\x12)\n" +
 	"\x10tid_changed_from\x18\xc7\x0f \x01(\x04R\x0etidChangedFrom\"j\n" +
 	"\x04Type\x12\x14\n" +
