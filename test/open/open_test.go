@@ -198,9 +198,9 @@ func TestOnlyTheFileIsServedAndOnlyOnce(t *testing.T) {
 			t.Errorf("%s has status %d", what, r.StatusCode)
 		}
 	}
-	asked := get(t, address, func(r *http.Request) { r.Method = http.MethodOptions })
-	if asked.StatusCode != http.StatusNoContent || asked.Header.Get("Access-Control-Allow-Private-Network") != "true" {
-		t.Errorf("before its request a page gets %d, %v", asked.StatusCode, asked.Header)
+	preflight := get(t, address, func(r *http.Request) { r.Method = http.MethodOptions })
+	if preflight.StatusCode != http.StatusNoContent || preflight.Header.Get("Access-Control-Allow-Private-Network") != "true" {
+		t.Errorf("before its request a page gets %d, %v", preflight.StatusCode, preflight.Header)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
