@@ -28,7 +28,7 @@ type collector struct {
 	processes map[int32]*process
 	ended     map[string]*process // ended processes beyond the limit, by name
 
-	time     [classes]Part
+	time     [classes]amount
 	locks    lockTable
 	rings    []ring
 	delays   table[delayKey]
@@ -146,9 +146,9 @@ func (c *collector) addSpan(s *timeline.Span) {
 	case timeline.SpanBlocked:
 		c.addBlocked(t, s)
 	case timeline.SpanNew:
-		t.time[classNew].add(ns, 1)
+		t.in(classNew).add(ns, 1)
 	default:
-		t.time[classLost].add(ns, 1)
+		t.in(classLost).add(ns, 1)
 	}
 	t.lastTo = s.To
 }

@@ -52,8 +52,18 @@ func (c *collector) findings(r *Report) []Finding {
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
 	})
-	return append([]Finding{}, f.found[:min(c.o.Limit, len(f.found))]...)
+	few := []Finding{}
+	kinds := make(map[string]int)
+	for _, one := range f.found {
+		if kinds[one.Kind]++; kinds[one.Kind] <= maxOfKind && len(few) < c.o.Limit {
+			few = append(few, one)
+		}
+	}
+	return few
 }
+
+// maxOfKind is the number of findings of one kind that are kept: further processes with the same trouble hide other trouble.
+const maxOfKind = 3
 
 // finder makes the findings.
 type finder struct {
@@ -83,7 +93,7 @@ func isWork(class int) bool {
 func (p *process) work() (ns int64) {
 	for class, one := range p.time {
 		if isWork(class) {
-			ns += one.Ns
+			ns += one.ns
 		}
 	}
 	return ns
@@ -218,12 +228,12 @@ func (f *finder) process(p *process) {
 }
 
 func (f *finder) starved(p *process) {
-	delay := p.time[waits.Runnable].Ns + p.time[waits.Preempted].Ns - p.latency
-	if !f.matters(delay, p.work()) || part(delay, delay+p.time[classOnCPU].Ns) < leastOfCPU {
+	delay := p.time[waits.Runnable].ns + p.time[waits.Preempted].ns - p.latency
+	if !f.matters(delay, p.work()) || part(delay, delay+p.time[classOnCPU].ns) < leastOfCPU {
 		return
 	}
-	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.of(p.pid, p.name), short(delay), short(p.time[classOnCPU].Ns),
-		percent(delay, delay+p.time[classOnCPU].Ns))
+	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.of(p.pid, p.name), short(delay), short(p.time[classOnCPU].ns),
+		percent(delay, delay+p.time[classOnCPU].ns))
 	if by := f.delayedBy(p.pid); by != "" {
 		text += ", mostly behind " + by
 	}
@@ -231,7 +241,7 @@ func (f *finder) starved(p *process) {
 		text += "; " + busy
 	}
 	f.add(cpuStarved, f.weight(delay), p.pid, p.name, f.flame(p.pid, "--state"), "%s", text)
-	f.starvedNs = append(f.starvedNs, [2]int64{delay, p.time[classOnCPU].Ns})
+	f.starvedNs = append(f.starvedNs, [2]int64{delay, p.time[classOnCPU].ns})
 }
 
 // manyStarved is the number of processes that wait for a CPU from which on that is one finding, about the machine.
@@ -300,7 +310,7 @@ func (f *finder) busyCPUs() string {
 }
 
 func (f *finder) single(p *process) {
-	cpu := p.time[classOnCPU].Ns
+	cpu := p.time[classOnCPU].ns
 	if p.threads != 1 && part(p.busiest, cpu) < 0.9 || part(p.demand, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
 		return
 	}
@@ -323,7 +333,7 @@ func (f *finder) single(p *process) {
 
 // timers adds sleeps that are not the usual wait for work of their threads.
 func (f *finder) timers(p *process) {
-	ns := p.time[waits.Timer].Ns
+	ns := p.time[waits.Timer].ns
 	if !f.matters(ns, p.work()) {
 		return
 	}
@@ -383,17 +393,17 @@ func (f *finder) queue(p *process) {
 
 // partInFaults is the on-CPU time in page faults, by samples.
 func (p *process) partInFaults() int64 {
-	return int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].Ns))
+	return int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].ns))
 }
 
 // faults adds page faults: those that wait, and those that cost time on the CPU, by samples.
 func (f *finder) faults(p *process) {
 	onCPU := p.partInFaults()
-	waited := p.time[waits.PageFault].Ns
+	waited := p.time[waits.PageFault].ns
 	if !f.matters(onCPU+waited, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].Ns), p.faults, p.samples)
+	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].ns), p.faults, p.samples)
 	if waited > 0 {
 		text += fmt.Sprintf(", and waited %s for pages", short(waited))
 	}
@@ -402,16 +412,16 @@ func (f *finder) faults(p *process) {
 
 func (f *finder) wakeups(p *process) {
 	rate := perSecond(p.runs, f.report.WindowNs)
-	if rate < leastRate || !f.matters(p.shortRuns, p.time[classOnCPU].Ns) {
+	if rate < leastRate || !f.matters(p.shortRuns, p.time[classOnCPU].ns) {
 		return
 	}
 	f.add(manyWakeups, f.weight(p.shortRuns+p.latency), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
-		f.of(p.pid, p.name), rate, short(p.time[classOnCPU].Ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].Ns), short(shortRun))
+		f.of(p.pid, p.name), rate, short(p.time[classOnCPU].ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].ns), short(shortRun))
 }
 
 func (f *finder) migrations(p *process) {
 	rate := perSecond(p.moved, f.report.WindowNs)
-	if rate < leastRate/4 || part(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].Ns) {
+	if rate < leastRate/4 || part(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].ns) {
 		return
 	}
 	f.add(migrations, f.weight(p.movedRuns), p.pid, p.name, fmt.Sprintf("wprof-perfetto -p %d", p.pid), "%s moved to another CPU %.0f times a second: %s of the %d times that it came onto a CPU",

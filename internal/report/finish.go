@@ -6,16 +6,19 @@ import (
 
 // finish adds up all threads and makes the report.
 func (c *collector) finish() *Report {
-	for _, t := range c.threads {
+	dropped := c.spans.Timeline().DroppedThreads()
+	c.spans = nil // frees it
+	for i, t := range c.threads {
 		c.retire(t)
+		c.threads[i] = nil
 	}
 	r := &Report{
 		WindowNs: c.windowNs, CPUs: c.cpus, Processes: c.known, Threads: c.lived, TotalNs: c.total,
-		Samples: c.samples, LostData: c.isLossy, DroppedThreads: c.spans.Timeline().DroppedThreads(),
+		Samples: c.samples, LostData: c.isLossy, DroppedThreads: dropped,
 	}
 	for class, one := range c.time {
 		if isWork(class) {
-			r.WorkNs += one.Ns
+			r.WorkNs += one.ns
 		}
 	}
 	c.threads = nil
@@ -29,8 +32,8 @@ func (c *collector) finish() *Report {
 func (c *collector) timeTable() []Time {
 	rows := []Time{}
 	row := func(class int) {
-		if one := c.time[class]; one.Ns > 0 {
-			rows = append(rows, Time{className(class), one.Ns, part(one.Ns, c.total), one.Count})
+		if one := c.time[class]; one.ns > 0 {
+			rows = append(rows, Time{className(class), one.ns, part(one.ns, c.total), one.count})
 		}
 	}
 	for _, class := range []int{classOnCPU, int(waits.Runnable), int(waits.Preempted), classNew} {

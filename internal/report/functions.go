@@ -114,7 +114,7 @@ func (c *collector) callersOf(f *called) []Caller {
 
 // partOfCPU returns the on-CPU time that a number of samples stands for.
 func (c *collector) partOfCPU(samples uint64) int64 {
-	return int64(part(samples, c.samples) * float64(c.time[classOnCPU].Ns))
+	return int64(part(samples, c.samples) * float64(c.time[classOnCPU].ns))
 }
 
 // part returns n as a share of a whole; 0 if that is 0.

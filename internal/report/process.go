@@ -12,7 +12,7 @@ type process struct {
 	pid             int32
 	name            uint32 // short label of the command line
 	comm            uint32
-	time            [classes]Part
+	time            [classes]amount
 	room            sum                  // of waits for room in a queue
 	peers           map[waits.Class]*sum // by class, with the objects as parts
 	threads         int
@@ -77,13 +77,13 @@ func (c *collector) retire(t *thread) {
 	p.samples, p.faults = p.samples+t.samples, p.faults+t.faults
 	p.runs, p.moved, p.shortRuns, p.movedRuns = p.runs+t.runs, p.moved+t.moved, p.shortRuns+t.shortRuns, p.movedRuns+t.movedRuns
 	p.latency += t.latency
-	if ns := t.time[classOnCPU].Ns; ns > p.busiest {
-		p.demand = ns + t.time[waits.Runnable].Ns + t.time[waits.Preempted].Ns
+	if ns := t.in(classOnCPU).ns; ns > p.busiest {
+		p.demand = ns + t.in(int(waits.Runnable)).ns + t.in(int(waits.Preempted)).ns
 		p.busiest, p.busiestThread = ns, c.names.thread(t.who)
 	}
-	for class := range t.time {
-		p.time[class].add(t.time[class].Ns, t.time[class].Count)
-		c.time[class].add(t.time[class].Ns, t.time[class].Count)
+	for i, class := range ownClasses {
+		p.time[class].add(t.time[i].ns, t.time[i].count)
+		c.time[class].add(t.time[i].ns, t.time[i].count)
 	}
 	work := t.places.ForWork()
 	for i := range t.waits {
@@ -113,22 +113,22 @@ func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 	if forWork {
 		class = classIdle
 	}
-	p.time[class].add(w.sum.Ns, w.sum.Count)
-	c.time[class].add(w.sum.Ns, w.sum.Count)
+	p.time[class].add(w.sum.ns, w.sum.count)
+	c.time[class].add(w.sum.ns, w.sum.count)
 	key := waitKey{class: w.result.Class, forWork: forWork, object: w.object, pid: p.pid, name: p.name, site: w.at.site, caller: w.at.caller}
 	length := w.longest.to - w.longest.from
 	into := c.waits.at(key)
-	into.add(w.sum.Ns, w.sum.Count, length)
+	into.add(w.sum.ns, w.sum.count, length)
 	for _, by := range w.wakers {
 		into.by.add(by.Name, by.Ns, by.Count)
 	}
 	if w.result.Class == waits.Timer {
-		p.timers.add(w.sum.Ns, w.sum.Count, length)
-		p.timers.by.add(c.calls.nameOf(w.at.site), w.sum.Ns, w.sum.Count)
+		p.timers.add(w.sum.ns, w.sum.count, length)
+		p.timers.by.add(c.calls.nameOf(w.at.site), w.sum.ns, w.sum.count)
 	}
 	if forWork {
 		if w.result.Class != waits.Timer {
-			p.forWork += w.sum.Ns
+			p.forWork += w.sum.ns
 		}
 		return
 	}
@@ -140,7 +140,7 @@ func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 func (c *collector) notePeer(p *process, w *waitSum, longest int64) {
 	room := w.result.Idle == waits.Never && (w.result.Class == waits.Condition || w.result.Class == waits.Pipe) || w.result.Class == waits.Send
 	if room {
-		p.room.add(w.sum.Ns, w.sum.Count, longest)
+		p.room.add(w.sum.ns, w.sum.count, longest)
 		for _, by := range w.wakers {
 			p.room.by.add(by.Name, by.Ns, by.Count)
 		}
@@ -154,8 +154,8 @@ func (c *collector) notePeer(p *process, w *waitSum, longest int64) {
 		s = new(sum)
 		p.peers[w.result.Class] = s
 	}
-	s.add(w.sum.Ns, w.sum.Count, longest)
-	s.by.add(c.names.text[w.object], w.sum.Ns, w.sum.Count)
+	s.add(w.sum.ns, w.sum.count, longest)
+	s.by.add(c.names.text[w.object], w.sum.ns, w.sum.count)
 }
 
 // shortLived are the processes of one name that lived for less than shortLife within the window.
@@ -193,5 +193,5 @@ func (c *collector) countShort(t *thread) {
 	s.count++
 	s.parent = t.who.ppid
 	s.life += life
-	s.cpu += t.time[classOnCPU].Ns
+	s.cpu += t.in(classOnCPU).ns
 }

@@ -11,11 +11,11 @@ import (
 type thread struct {
 	of     *timeline.Thread
 	who    *who
-	time   [classes]Part // blocked time is in waits
+	time   [len(ownClasses)]amount // see ownClasses; blocked time is in waits
 	waits  []waitSum
 	places waits.Places[uint32]
-	recent [recentWaits]interval
-	next   int // in recent
+	recent []interval // the latest recentWaits
+	next   int        // in recent
 	first  int64
 	lastTo int64
 
@@ -39,12 +39,29 @@ const (
 	maxLatency = int64(50e3)
 )
 
+// amount is a time and a number of intervals.
+type amount struct {
+	ns    int64
+	count uint64
+}
+
+func (a *amount) add(ns int64, count uint64) {
+	a.ns += ns
+	a.count += count
+}
+
+// ownClasses are the classes of time that a thread has besides its waits.
+var ownClasses = [...]int{classOnCPU, int(waits.Runnable), int(waits.Preempted), classNew, classLost}
+
+// in returns the time of one of ownClasses.
+func (t *thread) in(class int) *amount { return &t.time[slices.Index(ownClasses[:], class)] }
+
 // waitSum is the time that a thread waited for one thing in one place.
 type waitSum struct {
 	at      place
 	object  uint32
 	result  waits.Result
-	sum     Part
+	sum     amount
 	longest interval
 	wakers  parts
 }
@@ -52,10 +69,10 @@ type waitSum struct {
 // interval is one time off-CPU.
 type interval struct {
 	from, to int64
-	class    waits.Class
-	object   uint32
 	lock     *lock // nil: it is no wait for a lock
+	object   uint32
 	waker    uint32
+	class    waits.Class
 	open     bool
 }
 
@@ -100,7 +117,7 @@ func (c *collector) addRunning(t *thread, s *timeline.Span) {
 	if s.Next != 0 {
 		t.takenBy = c.whoIs(s.Next)
 	}
-	t.time[classOnCPU].add(ns, 1)
+	t.in(classOnCPU).add(ns, 1)
 	if t.first == 0 {
 		t.first = s.From
 	}
@@ -124,7 +141,7 @@ func (c *collector) addRunnable(t *thread, s *timeline.Span) {
 	if s.Off.Preempted {
 		class = waits.Preempted
 	}
-	t.time[class].add(ns, 1)
+	t.in(int(class)).add(ns, 1)
 	if class == waits.Runnable && ns <= maxLatency {
 		t.latency += ns
 	}
@@ -184,6 +201,10 @@ func (c *collector) wakerOf(s *timeline.Span) string {
 const interruptName = "[interrupt]"
 
 func (t *thread) remember(one interval) {
+	if len(t.recent) < recentWaits {
+		t.recent = append(t.recent, one)
+		return
+	}
 	t.recent[t.next%recentWaits] = one
 	t.next++
 }
@@ -205,7 +226,7 @@ func (c *collector) waitOf(t *thread, at place, object uint32, r waits.Result) *
 		if one.at.node == at.node && one.object == object && one.result == r {
 			return one
 		}
-		if one.sum.Ns < t.waits[least].sum.Ns {
+		if one.sum.ns < t.waits[least].sum.ns {
 			least = i
 		}
 	}

@@ -21,7 +21,7 @@ func bulkOutputs() []string {
 		"wprof-json", "wprof-json --stream", "wprof-json --chrome", "wprof-json --firefox", "wprof-json --parquet DIR",
 		"wprof-flame", "wprof-flame --by thread", "wprof-flame --html", "wprof-flame --svg", "wprof-flame --pprof", "wprof-flame --speedscope",
 		"wprof-flame --wakeup-chain 4", "wprof-flame --analysis", "wprof-flame --diff FILE",
-		"wprof-info", "wprof-info --json", "wprof-info --check", "wprof-info --dump",
+		"wprof-info", "wprof-info --json", "wprof-info --report", "wprof-info --check", "wprof-info --dump",
 	}
 }
 

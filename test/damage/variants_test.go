@@ -55,6 +55,7 @@ func variants() []variant {
 			variant{"wprof-perfetto", []string{"-e", "arrows,sched-extras,embed-stacks,timer-ticks"}, pipe, checkTrace},
 			variant{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, checkFolded},
 			variant{"wprof-info", nil, pipe, checkText},
+			variant{"wprof-info", []string{"--report"}, pipe, checkText},
 			variant{"wprof-info", []string{"--check"}, pipe, checkText},
 			variant{"wprof-info", []string{"--dump"}, pipe, checkDump})
 	}
