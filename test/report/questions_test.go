@@ -50,7 +50,7 @@ func questions() []question {
 		{
 			name: "GoBuild", needs: []string{"go"},
 			prepare: "mkdir m; cd m; printf 'module m\ngo 1.20\n' >go.mod; " +
-				"w() { printf 'package main\nimport \"fmt\"\nfunc main() { fmt.Println(%s) }\n' $1 >main.go; for i in $(seq 2000); do " +
+				"w() { printf 'package main\nimport \"fmt\"\nfunc main() { fmt.Println(%s) }\n' $1 >main.go; for i in $(seq 1000); do " +
 				"printf 'func F%d(n int) string { return fmt.Sprint(n, %d, fmt.Sprintf(\"%%x\", n+%s)) }\n' $i $i $1; done >>main.go; }; w 1; CGO_ENABLED=0 go build -o x .; w 2",
 			command: "cd m; CGO_ENABLED=0 go build -o x .", processes: []string{"compile", "link", "go build"},
 		},
@@ -78,7 +78,8 @@ func questions() []question {
 	}
 }
 
-// TestQuestions records programs that people use, and compares the first screens with what the shell's time and the programs say.
+// TestQuestions records programs that people use, and compares the first screens with what the shell's time and the programs say. Pictures and
+// reports go to the folder that WPROF_SHOTS names.
 func TestQuestions(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, q := range questions() {
