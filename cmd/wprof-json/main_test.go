@@ -65,9 +65,9 @@ const (
 const events = `
 {"ts":0.002000000,"t":"timer","cpu":0,"task":` + busy + `,"stack_id":1}
 {"ts":0.004000000,"t":"waking","cpu":0,"waker":` + busy + `,"wakee":` + lazy + `}
-{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_ts":0.004000000,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.005000000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}
+{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_ts":0.004000000,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.005000000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"wait_class":"unknown","compound_delay":0.001000000,"compound_chain_len":1}
 {"ts":0.005500000,"t":"task_rename","cpu":0,"task":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy","old_comm":"lazy"}}
-{"ts":0.006000000,"t":"switch","cpu":0,"prev":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy"},"next":` + busy + `,"prev_state":"interruptible_sleep","prev_prio":120,"next_prio":120,"waking_ts":0.005000000,"waking_reason":"preempted","waker":` + lazy + `,"waking_cpu":0,"offcpu_dur":0.001000000,"next_state":"preempted","compound_delay":0.001000000,"compound_chain_len":0}
+{"ts":0.006000000,"t":"switch","cpu":0,"prev":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy"},"next":` + busy + `,"prev_state":"interruptible_sleep","prev_prio":120,"next_prio":120,"waking_ts":0.005000000,"waking_reason":"preempted","waker":` + lazy + `,"waking_cpu":0,"offcpu_dur":0.001000000,"next_state":"preempted","wait_class":"preempted","compound_delay":0.001000000,"compound_chain_len":0}
 {"ts":0.007000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":{"pid":0,"comm":"swapper/0","pcomm":"swapper/0"},"prev_state":"uninterruptible_sleep","prev_prio":120,"next_prio":120,"offcpu_dur":0.007000000}
 {"ts":0.008000000,"t":"waking","cpu":0,"waker":{"tid":102,"pid":0,"comm":"TID 102","pcomm":"<unknown>"},"wakee":` + busy + `}
 {"ts":0.009000000,"t":"lost","dur":0.001000000,"start_ts":0.008000000,"count":3,"cause":"ring","what":"switch"}`
@@ -208,7 +208,7 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 // A part of the time: what began before it is reported from its start on.
 func TestTimeRange(t *testing.T) {
 	got := run(t, fromtext.Stream(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
-	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}`
+	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"wait_class":"unknown","compound_delay":0.001000000,"compound_chain_len":1}`
 	if got.Status != 0 {
 		t.Errorf("status %d: %s", got.Status, got.Stderr)
 	}
