@@ -16,6 +16,7 @@ type capture struct {
 	file        string
 	open, close int64
 	offCPU      map[int32][]interval // by tid, in order of their ends
+	known       map[int32]int64      // by tid, since when its state is known: of a thread that ran while all were listed, from its next switch on
 }
 
 // interval is a time that a thread was blocked.
@@ -28,7 +29,7 @@ type interval struct {
 // readCapture reads a capture's off-CPU intervals with a recorded wait: those that ended, and those that lasted to the end.
 func readCapture(t *testing.T, file string) *capture {
 	t.Helper()
-	c := &capture{file: file, offCPU: make(map[int32][]interval)}
+	c := &capture{file: file, offCPU: make(map[int32][]interval), known: make(map[int32]int64)}
 	var r *format.Reader
 	var classes *waits.Classifier
 	begin := func(reader *format.Reader) { r, classes = reader, waits.NewClassifier(reader) }
@@ -36,7 +37,18 @@ func readCapture(t *testing.T, file string) *capture {
 		tid := r.Task(task).GetTid()
 		c.offCPU[tid] = append(c.offCPU[tid], interval{classes.Blocked(stack, wait, state, false).Class, from, to, isOpen})
 	}
+	know := func(task format.TaskID, at int64) {
+		if tid := r.Task(task).GetTid(); c.known[tid] == 0 {
+			c.known[tid] = at
+		}
+	}
 	last := tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
+		switch e.Kind {
+		case format.KindSwitch:
+			know(e.Switch().Next(), e.Time)
+		case format.KindStateThread:
+			know(e.Task, e.Time)
+		}
 		switch {
 		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasWait != 0:
 			v := e.Switch()

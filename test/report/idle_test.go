@@ -28,7 +28,7 @@ func checkIdle(t *testing.T, s *scenario) {
 			continue
 		}
 		window := s.capture.close - s.capture.open
-		if least := forWork - got.delay - got.noStack - window/20; got.idle < least {
+		if least := forWork - got.delay - got.notKnown - window/20; got.idle < least {
 			wrong++
 			t.Errorf("%s %d: %d ns are idle, %d ns a wait for a CPU; it waited for work for %d ns\n%s", th.name, th.tid, got.idle, got.delay, forWork, strings.Join(got.lines, ""))
 		}
@@ -41,8 +41,8 @@ func checkIdle(t *testing.T, s *scenario) {
 
 // shownTime is what a flame graph has of a thread, in ns.
 type shownTime struct {
-	idle, delay, noStack int64
-	lines                []string
+	idle, delay, notKnown int64
+	lines                 []string
 }
 
 func foldedByThread(t *testing.T, s *scenario) map[int32]*shownTime {
@@ -67,8 +67,8 @@ func foldedByThread(t *testing.T, s *scenario) map[int32]*shownTime {
 			one.idle += ns
 		case strings.HasSuffix(stack, ";[runnable]_[o]"), strings.HasSuffix(stack, ";[preempted]_[o]"):
 			one.delay += ns
-		case strings.HasSuffix(stack, ";[no stack]_[o]"):
-			one.noStack += ns
+		case strings.HasSuffix(stack, ";[no stack]_[o]"), strings.HasSuffix(stack, ";[unknown]"):
+			one.notKnown += ns
 		}
 	}
 	return all

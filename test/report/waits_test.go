@@ -63,7 +63,7 @@ func sum(all map[string]int64) (ns int64) {
 // longWaits adds up the waits that are compared.
 func (th *thread) longWaits(c *capture) (ns int64) {
 	for _, s := range th.spans {
-		if o := overlap(s.from, s.to, c.open, c.close); o >= 2*shortest {
+		if o := overlap(s.from, s.to, max(c.open, c.known[th.tid]), c.close); o >= 2*shortest {
 			ns += o
 		}
 	}
