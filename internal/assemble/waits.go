@@ -22,7 +22,6 @@ type waitTable struct {
 	calls             []string // names of the recorded machine's system calls, by number
 	current, previous map[waitKey]*waitDef
 	last              format.WaitID // id that was given last in this section
-	d                 format.Wait
 }
 
 // waitKey is the id of a rec_wait, and who owned its lock; owner 0: nobody is known.

@@ -538,15 +538,6 @@ func onCPU(p *profile.Profile, v graph.View) map[string]int64 {
 	return times
 }
 
-func foldedOf(t *testing.T, p *profile.Profile) string {
-	t.Helper()
-	var out strings.Builder
-	if err := folded.WriteGraph(&out, graph.Of(p, graph.View{By: graph.ByThread}), folded.Text{Unit: folded.Nanoseconds}); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
 // Whatever a machine does, each thread's cells, slots and trail add up to its lifetime, whatever is kept apart.
 func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 	for seed := range uint64(60) {
