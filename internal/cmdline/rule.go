@@ -31,8 +31,8 @@ type programRule struct {
 	rule
 }
 
-func rules() []programRule {
-	return []programRule{
+func rules() [12]programRule {
+	return [...]programRule{
 		{"compile asm", rule{named: "-p"}}, // of Go
 		{"cgo", rule{named: "-importpath"}},
 		{"ld collect2 lld mold gold bfd link", rule{named: "-o"}},

@@ -14,6 +14,8 @@ func (w *view) drawSession(s *format.Session, to int64) {
 	if s == nil || len(s.Command) == 0 || to <= w.opened {
 		return
 	}
+	w.now = max(w.now, to)
+	w.resetIfDue() // nothing else has been drawn of an empty stream
 	key := itemKey{on: onRecording, name: "Session"}
 	track, name := w.laneTrack(key, &w.items.track(key).of[0]), w.name(title(s))
 	w.seq.start(sliceBegin, track, name)

@@ -31,6 +31,9 @@ func NewSpans(defs Definitions, emit func(*Span)) *Spans {
 	return s
 }
 
+// LimitThreads lowers the number of threads that are kept: more memory is needed for each of them elsewhere.
+func (s *Spans) LimitThreads(most int) { s.tl.most = min(s.tl.most, most) }
+
 // Timeline returns the state after the applied events, for reading only.
 func (s *Spans) Timeline() *Timeline { return s.tl }
 

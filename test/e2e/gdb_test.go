@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,11 +64,11 @@ func TestBlockedStacksAreThoseOfGdb(t *testing.T) {
 func blockedByThread(t *testing.T, file string) map[int][]string {
 	t.Helper()
 	all := map[int][]string{}
-	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--by=thread", "--folded", "--no-idle-waits", file))) {
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--by=thread", "--folded", file))) {
 		frames := strings.Split(line[:strings.LastIndexByte(line, ' ')], ";")
 		_, text, _ := strings.Cut(frames[0], "/")
 		if tid, err := strconv.Atoi(text); err == nil {
-			all[tid] = frames[1:]
+			all[tid] = slices.DeleteFunc(frames[1:], func(name string) bool { return name == "[idle]" })
 		}
 	}
 	return all

@@ -35,6 +35,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	}
 	c.spans, c.slotTimeLimit = timeline.NewSpans(r, c.addSpan), maxSlotTimes
 	if o.Trail {
+		c.spans.LimitThreads(maxTrails)
 		c.trails = newTrails(spill.InMemory)
 		p.closeTrails = c.trails.Close
 	}

@@ -30,6 +30,9 @@ const (
 	minRoom     = 32 << 20
 )
 
+// maxTrails bounds the live threads that have trails: each of them takes twice as much memory as another one.
+const maxTrails = 72 << 10
+
 // memory returns the bytes that a collector takes without its timeline.
 func (c *collector) memory() int {
 	threads := len(c.threads) + len(c.kept) + len(c.ended)
