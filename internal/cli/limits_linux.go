@@ -26,7 +26,7 @@ func (t Tool) checkLimits() error {
 		return err
 	}
 	more := uint64(RenderingSpace)
-	if t.CThreads {
+	if t.CThreads && builtWithC {
 		more += uint64(runtime.GOMAXPROCS(0)+otherThreads) * threadSpace
 	}
 	return CheckAddressSpace(more)

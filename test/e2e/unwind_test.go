@@ -240,7 +240,7 @@ func checkChains(t *testing.T, pid int, stacks map[string]int, times int) {
 func sleepsOf(t *testing.T, file string) map[int]map[string]int {
 	t.Helper()
 	all := map[int]map[string]int{}
-	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--no-idle-waits", "--kernel-frames", file))) {
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--kernel-frames", file))) {
 		line = strings.TrimSpace(line)
 		weight := strings.LastIndexByte(line, ' ')
 		root, stack, _ := strings.Cut(line[:weight], ";")
@@ -252,7 +252,7 @@ func sleepsOf(t *testing.T, file string) map[int]map[string]int {
 		if all[pid] == nil {
 			all[pid] = map[string]int{}
 		}
-		user, _, _ := strings.Cut(stack, ";entry_SYSCALL")
+		user, _, _ := strings.Cut(strings.TrimSuffix(stack, ";[idle]"), ";entry_SYSCALL")
 		all[pid][user] += n
 	}
 	return all

@@ -101,6 +101,13 @@ type derived struct {
 	OffCPU        *ns    `json:"offcpu_dur"`
 	NextState     string `json:"next_state"`
 	OffCPUStackID *int64 `json:"offcpu_stack_id"`
+	WaitClass     string `json:"wait_class"`
+	WaitCall      string `json:"wait_call"`
+	WaitFD        *int   `json:"wait_fd"`
+	WaitFile      string `json:"wait_file"`
+	WaitPeer      string `json:"wait_peer"`
+	Futex         uint64 `json:"futex"`
+	LockOwner     int    `json:"lock_owner"`
 	Delay         *ns    `json:"compound_delay"`
 	Chain         *int   `json:"compound_chain_len"`
 }

@@ -29,7 +29,7 @@ func drawnLosses(t *testing.T, trace string) map[drawn]int {
 	rows := engine.Query(t, trace, `select `+boottimeOffset+` as ns`, `select t.name as track, s.name as name, s.ts as ts, s.dur as dur,
 		coalesce(extract_arg(s.arg_set_id, 'debug.count'), 0) as count, extract_arg(s.arg_set_id, 'debug.cause') as cause,
 		extract_arg(s.arg_set_id, 'debug.kind') as kind
-		from slice s join track t on s.track_id = t.id where s.category = 'recording'`)
+		from slice s join track t on s.track_id = t.id where s.category = 'recording' and t.name != 'Session'`)
 	offset, all := rows[0][0]["ns"].(int64), map[drawn]int{}
 	for _, row := range rows[1] {
 		text := func(column string) string { s, _ := row[column].(string); return s }

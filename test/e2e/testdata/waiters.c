@@ -178,7 +178,7 @@ WAITER(polls_epoll)
 
 WAITER(selects)
 {
-	report("poll", "select", "-");
+	report("timer", "select", "-"); // of no descriptor
 	for (;;) {
 		struct timeval t = {.tv_usec = PAUSE_US};
 
