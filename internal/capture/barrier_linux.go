@@ -9,12 +9,13 @@ import (
 	"syscall"
 
 	"wprof/internal/cli"
+	"wprof/internal/sideband"
 )
 
 // waitingName is the argv[0] by which this program detects that it is the process of a command that waits for its
 // start. The words after it are the descriptors of the two pipes to the recorder, the value of threadsVariable to restore, the
 // path of the command, and its argv.
-const waitingName = "wprof-record: waiting to run"
+const waitingName = sideband.WaitingName
 
 // threadsVariable keeps the waiting process from starting threads: they would be part of the recording, because they
 // end with the exec.

@@ -47,7 +47,7 @@ So does DuckDB, with ` + "`next.comm`" + ` for what is in a task:
 
 ` + "```sql" + `
 select next.comm, max(offcpu_dur) from read_json('switch.json', format = 'newline_delimited', union_by_name = true)
-where t = 'switch' group by all order by 2 desc nulls last limit 10;
+where t = 'switch' and next.tid > 0 group by all order by 2 desc nulls last limit 10;
 ` + "```" + `
 
 Both are faster on the Parquet files of ` + "`wprof-json --parquet`" + `: see [sql.md](sql.md).

@@ -104,10 +104,13 @@ func CommandLines() (records []byte, unread []int) {
 	return slices.Clone(records), unread
 }
 
+// WaitingName is argv[0] of a process of the recorder that waits to become a recorded command: it is no command line of anybody.
+const WaitingName = "wprof-record: waiting to run"
+
 // appendCommand appends the command line of a process, if it has one: threads of the kernel have none.
 func appendCommand(b []byte, pid uint32, now int64) []byte {
 	_, args := readOf(pid, "cmdline", nil)
-	if len(args) == 0 {
+	if len(args) == 0 || bytes.HasPrefix(args, []byte(WaitingName+"\x00")) {
 		return b
 	}
 	r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}

@@ -92,7 +92,7 @@ func TestSpeedscopeShowsNapsInOrder(t *testing.T) {
 		p := s.thread(t, nap.tid)
 		naps, short := int64(0), 0
 		s.each(p, func(ns int64, stack []string) {
-			if text := strings.Join(stack, ";"); strings.Contains(text, ";napper;") && strings.HasSuffix(text, ";[sleep]") {
+			if text := strings.Join(stack, ";"); strings.Contains(text, ";napper;") && strings.HasSuffix(text, ";[idle]") {
 				if naps++; ns < 19e6 {
 					short++
 				}
@@ -130,7 +130,7 @@ func TestFormatsHaveTheSameTimes(t *testing.T) {
 		s.each(s.thread(t, r.tid), func(ns int64, stack []string) {
 			shown += ns
 			switch stack[len(stack)-1] {
-			case "[sleep]", "[runnable]", "[preempted]", "[idle]", "[new]", "[unknown]", "[disk wait]", "[dead]":
+			case "[lock]", "[timer]", "[condition]", "[child]", "[page fault]", "[kernel lock]", "[kernel work]", "[sleep]", "[runnable]", "[preempted]", "[idle]", "[new]", "[unknown]", "[disk wait]", "[dead]":
 			default:
 				running += ns
 			}

@@ -241,7 +241,7 @@ func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
 	}
 	text := w.read("nap_single_thread_analysis.txt")
 	window := value(t, text, "window")
-	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "sleep") != window || value(t, text, "coverage") != 100 {
+	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "waits for work") != window || value(t, text, "coverage") != 0 {
 		t.Errorf("a process that sleeps all the time is reported as:\n%s", text)
 	}
 	if !strings.Contains(text, "nanosleep_[k]") || value(t, text, "recorder CPU") <= 0 {
@@ -388,7 +388,7 @@ func TestEndOfTheProcessEndsTheRecording(t *testing.T) {
 		t.Errorf("it does not say that the process ended: %s", said)
 	}
 	text := w.read("gone_single_thread_analysis.txt")
-	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "sleep") <= 0 {
+	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "waits for work") <= 0 {
 		t.Errorf("it leaves %v, and prints:\n%s", got, text)
 	}
 }
@@ -424,7 +424,7 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	if said := w.stderr.String(); strings.Contains(said, "line ") || strings.Contains(said, "Killed") {
 		t.Errorf("the shell has its own word: %s", said)
 	}
-	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
+	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "waits for work") <= 0 {
 		t.Errorf("what was recorded is reported as:\n%s\n%s", text, w.stderr.String())
 	}
 }

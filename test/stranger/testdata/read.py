@@ -190,7 +190,7 @@ def main():
         index.append((head["type"], head["flags"], at - start, head["stored"], head["raw"], head["first"], head["last"], head["earliest"], head["events"]))
         if head["type"] == 2:
             members = message(payload)
-            defined += len(members)
+            defined += sum(number < 8 for number, _ in members)  # End.definitions leaves out what later versions added
             tasks |= {dict(message(m))[1] for number, m in members if number == 1}
         elif head["type"] == 3:
             for event in events_of(page, head, payload):
