@@ -34,7 +34,7 @@ func record(t *testing.T) traces {
 	dir := t.TempDir()
 	capture := tools.Record(t, filepath.Join(dir, "busy.wprof"), []string{"-S"}, func() { work(t) })
 	all := traces{capture: capture, json: filepath.Join(dir, "busy.json")}
-	all.perfetto = tools.Convert(t, filepath.Join(dir, "busy.pb"), "wprof-perfetto", "-e", "arrows", "--blocked-min", "0", capture)
+	all.perfetto = tools.Convert(t, filepath.Join(dir, "busy.pb"), "wprof-perfetto", "-e", "arrows,sleepers", "--blocked-min", "0", capture)
 	all.done = convert(t, capture, all.json)
 	return all
 }

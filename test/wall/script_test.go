@@ -424,7 +424,7 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	if said := w.stderr.String(); strings.Contains(said, "line ") || strings.Contains(said, "Killed") {
 		t.Errorf("the shell has its own word: %s", said)
 	}
-	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "waits for work") <= 0 {
+	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
 		t.Errorf("what was recorded is reported as:\n%s\n%s", text, w.stderr.String())
 	}
 }
