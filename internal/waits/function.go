@@ -28,7 +28,7 @@ func kernelFunctions() []function {
 // disk stands for a wait for a file system or block device; the call says which way.
 const disk = Class(255)
 
-// userFunctions are what tells futexes apart, compared with the innermost frames of the user's part of a stack. Names of functions are
+// userFunctions distinguish waits for futexes. They are compared with the innermost frames of the user's part of a stack. Names of functions are
 // those of glibc, musl, the C++, Rust, Go and Java runtimes and CPython.
 func userFunctions() []function {
 	return []function{

@@ -197,7 +197,7 @@ func (v *View) Threads(p *profile.Profile) iter.Seq[*profile.Thread] {
 	}
 }
 
-// apart returns what the view tells apart.
+// apart returns what the view keeps apart.
 func (v *View) apart() profile.Apart {
 	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess, CPUs: v.By == ByCPU}
 }

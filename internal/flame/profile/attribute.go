@@ -13,7 +13,7 @@ import (
 // intervals between switches. With Options.Spread a thread's on-CPU time is therefore divided among its samples in proportion, when a
 // view is made: a view of a range of time divides the time in it among the samples in it.
 //
-// A thread that was on the CPU for a few periods of the timer has few samples or none. Where a view does not tell threads apart, such
+// A thread that was on the CPU for a few periods of the timer has few samples or none. Where a view merges threads, such
 // threads are a pool, whose time is divided among the samples of all of them: to divide each thread's own time, and that of threads without
 // samples as that of the others, would overstate what the longer ones do. Whether a thread is in the pool depends on its time, which is exact,
 // and not on its samples: otherwise chance would decide which time counts how.
@@ -28,7 +28,7 @@ func (a *About) isLarge(ns int64) bool {
 	return period > 0 && ns/alonePeriods >= period
 }
 
-// Apart is what a view tells apart.
+// Apart is what a view keeps apart.
 type Apart struct {
 	Threads, Processes, CPUs bool
 }
@@ -332,7 +332,7 @@ func (p *Profile) orderOf(stack NodeID) NodeID {
 }
 
 // findAlike finds stacks whose functions have the same names and lines. They are next to each other in the order of division, so that the
-// sum of their parts is the same whether or not they are told apart: a page does not.
+// sum of their parts is the same whether or not they are kept apart: a page merges them.
 func (p *Profile) findAlike() {
 	type look struct {
 		kernel, note bool
