@@ -98,6 +98,12 @@ func TestRecordingEndsWithTheLastOfItsProcesses(t *testing.T) {
 	endSecond()
 	want := "wprof-record: record process 4194304: there is no such process; ps -e lists them; the others are recorded\n" +
 		"wprof-record: the last of the recorded processes, " + second + ", has ended, and the recording with it\n"
+	checkBothEnded(t, r, file, want)
+}
+
+// checkBothEnded waits for the end of a recording, whose messages begin with want and which has the ends of both its processes.
+func checkBothEnded(t *testing.T, r *run, file, want string) {
+	t.Helper()
 	if status := r.wait(); status != 0 || !strings.HasPrefix(r.stderr.String(), want) {
 		t.Errorf("status %d: %q, want %q", status, r.stderr.String(), want)
 	}
@@ -124,12 +130,7 @@ func TestRecordingEndsWithTheLastDescendant(t *testing.T) {
 	time.Sleep(time.Second)
 	_ = child.Close()
 	want := "wprof-record: process " + parent + " and its descendants have ended, and the recording with it\n"
-	if status := r.wait(); status != 0 || !strings.HasPrefix(r.stderr.String(), want) {
-		t.Errorf("status %d: %q, want %q", status, r.stderr.String(), want)
-	}
-	if c := readFile(t, file); c.count(format.KindExit) != 2 {
-		t.Errorf("%d of parent and child end in the recording", c.count(format.KindExit))
-	}
+	checkBothEnded(t, r, file, want)
 }
 
 func TestProcessesThatCannotBeRecordedAreRefusedAtOnce(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"wprof/format"
 	"wprof/internal/ringdata"
 )
@@ -43,15 +45,12 @@ func (w *waitTable) keep(b []byte) {
 	if w.current[key] != nil || len(w.current) >= maxWaits {
 		return
 	}
-	if w.current == nil {
-		w.current = make(map[waitKey]*waitDef)
-	}
 	d := w.previous[key]
 	if d == nil {
 		d = &waitDef{}
 		w.read(&d.wait, b)
 	}
-	w.current[key] = d
+	w.put(key, d)
 }
 
 // has reports whether a wait is known; 0 stands for none.
@@ -72,10 +71,7 @@ func (w *waitTable) find(id uint64, owner uint32) *waitDef {
 		return d
 	}
 	owned := d.ownedBy(owner)
-	if w.current == nil {
-		w.current = make(map[waitKey]*waitDef)
-	}
-	w.current[waitKey{id, owner}] = owned
+	w.put(waitKey{id, owner}, owned)
 	return owned
 }
 
@@ -85,14 +81,21 @@ func (w *waitTable) lookUp(key waitKey) *waitDef {
 	}
 	d := w.previous[key]
 	if d != nil && len(w.current) < maxWaits {
-		w.current[key] = d
+		w.put(key, d)
 	}
 	return d
 }
 
+func (w *waitTable) put(key waitKey, d *waitDef) {
+	if w.current == nil {
+		w.current = make(map[waitKey]*waitDef)
+	}
+	w.current[key] = d
+}
+
 func (d *waitDef) ownedBy(owner uint32) *waitDef {
 	owned := &waitDef{}
-	copyWait(&owned.wait, &d.wait)
+	proto.Merge(&owned.wait, &d.wait)
 	owned.wait.Owner = int32(owner)
 	return owned
 }
@@ -118,13 +121,6 @@ func (w *waitTable) define(s *stream, d *waitDef) format.WaitID {
 		s.defined()
 	}
 	return d.id
-}
-
-func copyWait(to, from *format.Wait) {
-	to.Pid, to.Number, to.Call, to.Args = from.Pid, from.Number, from.Call, from.Args
-	to.HasFd, to.Fd, to.File, to.Path, to.Device, to.Inode = from.HasFd, from.Fd, from.File, from.Path, from.Device, from.Inode
-	to.Family, to.Protocol, to.Local, to.Remote, to.Accepts = from.Family, from.Protocol, from.Local, from.Remote, from.Accepts
-	to.IsFutex, to.Futex, to.FutexOp, to.FutexValue, to.Owner = from.IsFutex, from.Futex, from.FutexOp, from.FutexValue, from.Owner
 }
 
 // read converts a rec_wait.

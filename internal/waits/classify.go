@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -66,7 +67,7 @@ func (r *rules) byKernel(f *Facts, call string) (Class, bool) {
 		switch {
 		case !found:
 			continue
-		case class == disk && inFault(f.Kernel):
+		case class == disk && r.inFault(f.Kernel):
 			return PageFault, true
 		case class == disk:
 			return byDirection(directionOf(call)), true
@@ -76,14 +77,12 @@ func (r *rules) byKernel(f *Facts, call string) (Class, bool) {
 	return Unknown, false
 }
 
-// inFault reports whether a kernel stack is that of a page fault in user mode: the faults of copies inside a system call belong to the call.
-func inFault(kernel []string) bool {
-	for _, name := range kernel {
-		if class, found := find([]function{{"asm_exc_page_fault", PageFault}, {"exc_page_fault", PageFault}, {"do_mem_abort", PageFault}}, name); found && class == PageFault {
-			return true
-		}
-	}
-	return false
+// inFault reports whether a kernel stack is that of a page fault.
+func (r *rules) inFault(kernel []string) bool {
+	return slices.ContainsFunc(kernel, func(name string) bool {
+		class, _ := find(r.kernel, name)
+		return class == PageFault
+	})
 }
 
 func byDirection(d direction) Class {
