@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wprof/format"
 	"wprof/internal/printable"
 )
 
@@ -53,6 +54,15 @@ func Label(argv []string, comm string) string {
 		label += " (" + clean(comm) + ")"
 	}
 	return label
+}
+
+// OfTask is the [Label] of a task's process. Where its command line is not known, as for kernel threads and for definitions of an
+// earlier section, it is name, the name of the process.
+func OfTask(r *format.Reader, d *format.Task, name string) string {
+	if d.Command == 0 || r.Task(format.TaskID(d.Id)) != d {
+		return name
+	}
+	return Label(Words(r.Command(d.Command).GetArgs()), name)
 }
 
 // Words returns the words of a command line as a stream has it, each ended by a 0 byte; no more than labels need.

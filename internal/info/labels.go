@@ -30,9 +30,7 @@ func (l labels) add(stream *format.Reader, end *format.End) {
 		if end != nil && !listed[key] || !known && len(l) >= format.MaxProcesses {
 			continue
 		}
-		if c := stream.Command(d.Command); c != nil {
-			l[key] = cmdline.Label(cmdline.Words(c.Args), string(d.ProcessComm))
-		}
+		l[key] = cmdline.OfTask(stream, d, string(d.ProcessComm))
 	}
 }
 

@@ -96,14 +96,8 @@ func (c *collector) describe(d *format.Task) *who {
 	if len(d.ProcessComm) > 0 {
 		process = text(d.ProcessComm)
 	}
-	label := process
-	if d.Command != 0 && c.r.Task(format.TaskID(d.Id)) == d {
-		if line := c.r.Command(d.Command); line != nil {
-			label = cmdline.Label(cmdline.Words(line.Args), process)
-		}
-	}
 	return &who{
-		isSelected: c.o.Selector == nil || c.o.Selector.Selects(d), pid: d.Pid, tid: d.Tid, ppid: d.Ppid, comm: c.names.id(comm), process: c.names.id(label), processComm: c.names.id(process),
+		isSelected: c.o.Selector == nil || c.o.Selector.Selects(d), pid: d.Pid, tid: d.Tid, ppid: d.Ppid, comm: c.names.id(comm), process: c.names.id(cmdline.OfTask(c.r, d, process)), processComm: c.names.id(process),
 		kernel: d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0,
 	}
 }

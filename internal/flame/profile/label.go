@@ -47,21 +47,9 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 		if len(d.ProcessComm) == 0 {
 			l.ProcessComm = l.Comm
 		}
-		l.Process = c.command(d, l.ProcessComm)
+		l.Process = c.interner.sharedText(cmdline.OfTask(c.r, d, l.ProcessComm))
 	}
 	return c.internLabel(l)
-}
-
-// command returns the short label of a task's command line. Where that is not known, as for kernel threads and for definitions of an earlier
-// section, it is the process's name.
-func (c *collector) command(d *format.Task, comm string) string {
-	if d.Command == 0 || c.r.Task(format.TaskID(d.Id)) != d {
-		return comm
-	}
-	if l := c.r.Command(d.Command); l != nil {
-		return c.interner.sharedText(cmdline.Label(cmdline.Words(l.Args), comm))
-	}
-	return comm
 }
 
 func (c *collector) name(name []byte) string {
