@@ -22,9 +22,10 @@ type Call struct {
 	Name  string
 	Use   Use
 	Class Class // of a wait in it, where its descriptor and the stack say nothing else; Unknown: nothing is known
+	way   direction
 }
 
-// direction is which way data goes in a call.
+// direction is which way data goes in a call: with a disk, that is the class of its waits.
 type direction uint8
 
 const (
@@ -33,33 +34,46 @@ const (
 	syncing
 )
 
-// calls are the system calls whose arguments or name show what a thread waits for.
+// calls are the system calls whose arguments or name show what a thread waits for, and others that write.
 func calls() []Call {
 	return []Call{
-		{"futex", arg0 | arg1 | arg2 | useFutex, Condition},
-		{"futex_wait", arg0 | arg1 | useFutex, Condition},
-		{"futex_waitv", arg1, Condition},
-		{"read", fdOnly, KernelWork}, {"pread64", fdOnly, DiskRead}, {"readv", fdOnly, KernelWork}, {"preadv", fdOnly, DiskRead}, {"preadv2", fdOnly, DiskRead},
-		{"write", fdOnly, KernelWork}, {"pwrite64", fdOnly, DiskWrite}, {"writev", fdOnly, KernelWork}, {"pwritev", fdOnly, DiskWrite}, {"pwritev2", fdOnly, DiskWrite},
-		{"recvfrom", fdOnly, Receive}, {"recvmsg", fdOnly, Receive}, {"recvmmsg", fdOnly, Receive},
-		{"sendto", fdOnly, Send}, {"sendmsg", fdOnly, Send}, {"sendmmsg", fdOnly, Send},
-		{"sendfile", fdOnly, Send}, {"splice", fdOnly, Pipe}, {"tee", fdOnly, Pipe}, {"vmsplice", fdOnly, Pipe}, {"copy_file_range", fdOnly, DiskRead},
-		{"accept", fdOnly, Accept}, {"accept4", fdOnly, Accept}, {"connect", fdOnly, Connect},
-		{"poll", arg0 | arg1 | usePollFD, Poll}, {"ppoll", arg0 | arg1 | usePollFD, Poll},
-		{"select", arg0, Poll}, {"pselect6", arg0, Poll},
-		{"epoll_wait", fdOnly, Poll}, {"epoll_pwait", fdOnly, Poll}, {"epoll_pwait2", fdOnly, Poll},
-		{"io_uring_enter", fdOnly | arg1 | arg2, Poll}, {"io_getevents", 0, DiskRead}, {"io_pgetevents", 0, DiskRead},
-		{"nanosleep", 0, Timer}, {"clock_nanosleep", arg0 | arg1, Timer},
-		{"pause", 0, Signal}, {"rt_sigsuspend", 0, Signal}, {"rt_sigtimedwait", 0, Signal}, {"restart_syscall", 0, Unknown},
-		{"wait4", arg0 | arg2, Child}, {"waitid", arg0 | arg1, Child}, {"vfork", 0, Child}, {"clone", 0, Child}, {"clone3", 0, Child},
-		{"ptrace", arg0 | arg1, Child},
-		{"semop", arg0, Condition}, {"semtimedop", arg0, Condition}, {"msgrcv", arg0, Condition}, {"msgsnd", arg0, Condition},
-		{"mq_timedreceive", fdOnly, Condition}, {"mq_timedsend", fdOnly, Condition},
-		{"flock", fdOnly | arg1, Lock}, {"fcntl", fdOnly | arg1, Lock},
-		{"fsync", fdOnly, DiskSync}, {"fdatasync", fdOnly, DiskSync}, {"sync_file_range", fdOnly, DiskSync}, {"syncfs", fdOnly, DiskSync},
-		{"msync", 0, DiskSync}, {"sync", 0, DiskSync},
-		{"getdents", fdOnly, DiskRead}, {"getdents64", fdOnly, DiskRead}, {"readahead", fdOnly, DiskRead}, {"fadvise64", fdOnly, DiskRead},
-		{"ftruncate", fdOnly, DiskWrite}, {"fallocate", fdOnly, DiskWrite}, {"ioctl", fdOnly | arg1, KernelWork}, {"close", fdOnly, KernelWork},
+		{"futex", arg0 | arg1 | arg2 | useFutex, Condition, reading},
+		{"futex_wait", arg0 | arg1 | useFutex, Condition, reading},
+		{"futex_waitv", arg1, Condition, reading},
+		{"read", fdOnly, KernelWork, reading}, {"pread64", fdOnly, DiskRead, reading}, {"readv", fdOnly, KernelWork, reading},
+		{"preadv", fdOnly, DiskRead, reading}, {"preadv2", fdOnly, DiskRead, reading},
+		{"write", fdOnly, KernelWork, writing}, {"pwrite64", fdOnly, DiskWrite, writing}, {"writev", fdOnly, KernelWork, writing},
+		{"pwritev", fdOnly, DiskWrite, writing}, {"pwritev2", fdOnly, DiskWrite, writing},
+		{"recvfrom", fdOnly, Receive, reading}, {"recvmsg", fdOnly, Receive, reading}, {"recvmmsg", fdOnly, Receive, reading},
+		{"sendto", fdOnly, Send, writing}, {"sendmsg", fdOnly, Send, writing}, {"sendmmsg", fdOnly, Send, writing},
+		{"sendfile", fdOnly, Send, writing}, {"splice", fdOnly, Pipe, reading}, {"tee", fdOnly, Pipe, reading},
+		{"vmsplice", fdOnly, Pipe, reading}, {"copy_file_range", fdOnly, DiskRead, reading},
+		{"accept", fdOnly, Accept, reading}, {"accept4", fdOnly, Accept, reading}, {"connect", fdOnly, Connect, reading},
+		{"poll", arg0 | arg1 | usePollFD, Poll, reading}, {"ppoll", arg0 | arg1 | usePollFD, Poll, reading},
+		{"select", arg0, Poll, reading}, {"pselect6", arg0, Poll, reading},
+		{"epoll_wait", fdOnly, Poll, reading}, {"epoll_pwait", fdOnly, Poll, reading}, {"epoll_pwait2", fdOnly, Poll, reading},
+		{"io_uring_enter", fdOnly | arg1 | arg2, Poll, reading}, {"io_getevents", 0, DiskRead, reading}, {"io_pgetevents", 0, DiskRead, reading},
+		{"nanosleep", 0, Timer, reading}, {"clock_nanosleep", arg0 | arg1, Timer, reading},
+		{"pause", 0, Signal, reading}, {"rt_sigsuspend", 0, Signal, reading}, {"rt_sigtimedwait", 0, Signal, reading},
+		{"restart_syscall", 0, Unknown, reading},
+		{"wait4", arg0 | arg2, Child, reading}, {"waitid", arg0 | arg1, Child, reading}, {"vfork", 0, Child, reading},
+		{"clone", 0, Child, reading}, {"clone3", 0, Child, reading},
+		{"ptrace", arg0 | arg1, Child, reading},
+		{"semop", arg0, Condition, reading}, {"semtimedop", arg0, Condition, reading}, {"msgrcv", arg0, Condition, reading},
+		{"msgsnd", arg0, Condition, reading},
+		{"mq_timedreceive", fdOnly, Condition, reading}, {"mq_timedsend", fdOnly, Condition, reading},
+		{"flock", fdOnly | arg1, Lock, reading}, {"fcntl", fdOnly | arg1, Lock, reading},
+		{"fsync", fdOnly, DiskSync, syncing}, {"fdatasync", fdOnly, DiskSync, syncing}, {"sync_file_range", fdOnly, DiskSync, syncing},
+		{"syncfs", fdOnly, DiskSync, syncing},
+		{"msync", 0, DiskSync, syncing}, {"sync", 0, DiskSync, syncing},
+		{"getdents", fdOnly, DiskRead, reading}, {"getdents64", fdOnly, DiskRead, reading}, {"readahead", fdOnly, DiskRead, reading},
+		{"fadvise64", fdOnly, DiskRead, reading},
+		{"ftruncate", fdOnly, DiskWrite, writing}, {"fallocate", fdOnly, DiskWrite, writing}, {"ioctl", fdOnly | arg1, KernelWork, reading},
+		{"close", fdOnly, KernelWork, reading},
+		{"unlink", 0, Unknown, writing}, {"unlinkat", 0, Unknown, writing}, {"rename", 0, Unknown, writing}, {"renameat", 0, Unknown, writing},
+		{"renameat2", 0, Unknown, writing}, {"mkdir", 0, Unknown, writing}, {"mkdirat", 0, Unknown, writing},
+		{"rmdir", 0, Unknown, writing}, {"truncate", 0, Unknown, writing}, {"link", 0, Unknown, writing}, {"linkat", 0, Unknown, writing},
+		{"symlink", 0, Unknown, writing}, {"symlinkat", 0, Unknown, writing},
 	}
 }
 
@@ -74,16 +88,4 @@ func Uses(names []string) []Use {
 		uses[number] = byName[name]
 	}
 	return uses
-}
-
-// directionOf returns which way data goes in a call.
-func directionOf(call string) direction {
-	switch call {
-	case "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg", "sendfile", "ftruncate", "fallocate",
-		"unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "truncate", "link", "linkat", "symlink", "symlinkat":
-		return writing
-	case "fsync", "fdatasync", "sync_file_range", "syncfs", "msync", "sync":
-		return syncing
-	}
-	return reading
 }

@@ -54,7 +54,7 @@ func (r *rules) classify(f *Facts) Class {
 	}
 	switch {
 	case f.State&(format.StateUninterruptible|format.StateKillable) != 0 && f.Wait != nil && f.Wait.File == uint32(format.FileKind_FILE_REGULAR):
-		return byDirection(directionOf(call))
+		return byDirection(r.calls[call].way)
 	case f.KernelThread || f.Wait != nil && call != "":
 		return KernelWork
 	}
@@ -70,7 +70,7 @@ func (r *rules) byKernel(f *Facts, call string) (Class, bool) {
 		case class == disk && r.inFault(f.Kernel):
 			return PageFault, true
 		case class == disk:
-			return byDirection(directionOf(call)), true
+			return byDirection(r.calls[call].way), true
 		}
 		return class, true
 	}
@@ -144,7 +144,7 @@ func byFile(w *format.Wait, call Call) Class {
 			return call.Class
 		case w.Accepts:
 			return Accept
-		case polls && len(w.Args) > 2 && w.Args[2]&pollOut != 0 || !polls && directionOf(call.Name) == writing:
+		case polls && len(w.Args) > 2 && w.Args[2]&pollOut != 0 || !polls && call.way == writing:
 			return Send
 		}
 		return Receive
@@ -166,7 +166,7 @@ func byFile(w *format.Wait, call Call) Class {
 		if call.Class == Lock {
 			return Lock
 		}
-		return byDirection(directionOf(call.Name))
+		return byDirection(call.way)
 	}
 	return call.Class
 }

@@ -12,9 +12,9 @@ func (r *rules) idle(class Class, f *Facts) Idle {
 	switch {
 	case f.State&format.StateIdle != 0, f.KernelThread && class == KernelWork:
 		return Always
-	case class == Receive && IsClient(f.Wait), class == Pipe && directionOf(string(f.Wait.GetCall())) == writing:
+	case class == Receive && IsClient(f.Wait):
 		return Never
-	case class == Terminal && directionOf(string(f.Wait.GetCall())) == writing:
+	case (class == Pipe || class == Terminal) && r.calls[string(f.Wait.GetCall())].way == writing:
 		return Never
 	case class == Condition && waitsForRoom(f.User):
 		return Never

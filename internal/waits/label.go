@@ -2,6 +2,7 @@ package waits
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -14,13 +15,17 @@ func Label(c Class, w *format.Wait) string {
 	switch object := Object(c, w); {
 	case object == "":
 		return verb
-	case c == Pipe && directionOf(string(w.Call)) == writing:
+	case c == Pipe && writes(string(w.Call)):
 		return "write " + object
 	case c == Pipe:
 		return "read " + object
 	default:
 		return verb + " " + object
 	}
+}
+
+func writes(call string) bool {
+	return slices.ContainsFunc(calls(), func(c Call) bool { return c.Name == call && c.way == writing })
 }
 
 // Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.
