@@ -61,6 +61,9 @@ func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
 	if exec == nil || !strings.HasSuffix(string(exec.Data), "/sh") {
 		t.Fatalf("the command's exec is not there: %v", exec)
 	}
+	if old, changed := exec.Exec().OldTID(); changed {
+		t.Errorf("the command's thread had the id %d before its exec: another thread than the first one of the waiting process has called it", old)
+	}
 	if exit == nil || exit.Flags&format.ExitLast == 0 || exit.Args[format.ExitCode] != 0 {
 		t.Errorf("the command's exit is not there, or wrong: %+v", exit)
 	}

@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ func RunWaitingCommand() {
 	if len(os.Args) < 6 || os.Args[0] != waitingName {
 		return
 	}
+	runtime.LockOSThread() // the first one: if another one called exec, the command's thread would have two ids
 	barrier, failure := descriptor(os.Args[1]), descriptor(os.Args[2])
 	if !passBarrier(barrier) {
 		os.Exit(statusOwnFailure)
