@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"wprof/internal/merge"
@@ -8,19 +9,44 @@ import (
 )
 
 func appendRecord(b []byte, record []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(record)))
+	record, parts, flag := cutParts(record)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(record)+len(parts))|flag)
 	b = binary.LittleEndian.AppendUint32(b, 0)
-	b = append(b, record...)
+	b = append(append(b, record...), parts...)
 	for len(b)%8 != 0 {
 		b = append(b, 0)
 	}
 	return b
 }
 
+// cutParts splits a record as [ringdata.Decoder] makes it into what the programs write: the record, its parts, and the flag of its header.
+func cutParts(record []byte) (plain, parts []byte, flag uint32) {
+	at := len(record) - ringdata.StacksSize - ringdata.WaitPartSize
+	if record[ringdata.HdrKind] > ringdata.KindWakeupNew || record[ringdata.HdrFlags]&ringdata.FlagParts == 0 {
+		return record, nil, 0
+	}
+	plain = bytes.Clone(record[:at])
+	plain[ringdata.HdrFlags] &^= ringdata.FlagParts
+	stacks, wait := record[at:][:ringdata.StacksSize], record[at+ringdata.StacksSize:]
+	isSet := func(b []byte) bool { return len(bytes.Trim(b, "\x00")) > 0 }
+	list := [ringdata.PartsSize]byte{}
+	words := list[ringdata.PartsWords:]
+	if isSet(stacks) || !isSet(wait) {
+		parts, list[ringdata.PartsMask] = append(parts, stacks...), ringdata.PartStacks
+		words[0], words = ringdata.StacksSize/8, words[1:]
+	}
+	if isSet(wait) {
+		parts, list[ringdata.PartsMask] = append(parts, wait...), list[ringdata.PartsMask]|ringdata.PartWait
+		words[0] = ringdata.WaitPartSize / 8
+	}
+	return plain, append(parts, list[:]...), ringdata.HeaderParts
+}
+
 // appendPacked packs a switch, a waking or a return as the programs do.
 func appendPacked(to []byte, record []byte) []byte {
 	le := binary.LittleEndian
 	var b []byte
+	record, parts, flag := cutParts(record)
 	switch record[ringdata.HdrKind] {
 	case ringdata.KindSwitch:
 		b = le.AppendUint32(b, le.Uint32(record[ringdata.SwitchNextTID:]))
@@ -33,7 +59,8 @@ func appendPacked(to []byte, record []byte) []byte {
 	case ringdata.KindReturn:
 		b = append(b, record[ringdata.ReturnStacks:ringdata.ReturnSize]...)
 	}
-	to = le.AppendUint32(to, uint32(len(b))|uint32(record[ringdata.HdrFlags])<<ringdata.HeaderFlagsShift|uint32(record[ringdata.HdrKind])<<ringdata.HeaderKindShift|ringdata.HeaderPacked)
+	b = append(b, parts...)
+	to = le.AppendUint32(to, uint32(len(b))|flag|uint32(record[ringdata.HdrFlags])<<ringdata.HeaderFlagsShift|uint32(record[ringdata.HdrKind])<<ringdata.HeaderKindShift|ringdata.HeaderPacked)
 	to = le.AppendUint32(to, uint32(merge.RecordTime(record)))
 	return append(to, b...)
 }

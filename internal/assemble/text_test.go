@@ -219,7 +219,7 @@ func (r *textRing) packs(ring int, record []byte) bool {
 	if int(le.Uint16(record[ringdata.HdrCPU:])) != ring {
 		return false
 	}
-	packs := r.base != 0 && time-r.base < within && tid == r.running && record[ringdata.HdrFlags]&ringdata.FlagParts == 0
+	packs := r.base != 0 && time-r.base < within && tid == r.running
 	if kind == ringdata.KindReturn {
 		return packs
 	}

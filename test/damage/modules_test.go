@@ -19,6 +19,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/test/events"
 	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
@@ -86,7 +87,7 @@ func symbolized(t *testing.T, try runTool, capture string, pipe bool, args ...st
 		t.Errorf("wprof-symbolize %s: status %d: %s %s", strings.Join(args, " "), r.Status, r.Stderr, wrong)
 		return ""
 	}
-	if _, err := summarize(r.Stdout); err != nil {
+	if _, err := events.Of(r.Stdout); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%v of CPU, %d MiB", r.CPU, r.PeakBytes>>20)

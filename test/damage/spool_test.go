@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format"
-	"wprof/format/check"
+	"wprof/test/events"
 	"wprof/test/tools"
 )
 
@@ -23,7 +22,7 @@ import (
 type spooled struct {
 	spool  []byte
 	chunks []spoolChunk
-	whole  *contents
+	whole  *events.Contents
 }
 
 // spoolChunk is one chunk of a spool, found by docs/spool.md.
@@ -116,10 +115,10 @@ func newSpooled(t *testing.T, spool []byte) *spooled {
 		t.Fatalf("undamaged: status %d: %s %s", got.Status, got.Stderr, wrong)
 	}
 	var err error
-	if s.whole, err = summarize(got.Stdout); err != nil {
+	if s.whole, err = events.Of(got.Stdout); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), len(s.whole.events))
+	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), s.whole.Number())
 	return s
 }
 
@@ -170,11 +169,11 @@ func (s *spooled) problem(d *damaged, got *tools.Result) string {
 	if !bytes.Contains(got.Stderr, []byte("the recording was cut off: everything up to the last whole round is there")) {
 		return fmt.Sprintf("the message does not say what is there: %s", got.Stderr)
 	}
-	t, err := summarize(got.Stdout)
+	t, err := events.Of(got.Stdout)
 	if err != nil {
 		return err.Error()
 	}
-	return t.within(s.whole)
+	return t.Within(s.whole)
 }
 
 // nothingProblem is for a spool of which nothing can be recovered.
@@ -267,97 +266,4 @@ func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
 	s := spoolWithStacks(t)
 	s.each(t, "cuts with all of the kernel's symbols", 10, func(i int) damaged { return cutAt(s.spool, len(s.spool)-1-i*i*i*i) })
 	s.withFewSymbols(t).damage(t, 0, 50)
-}
-
-// contents is what a stream made of a spool contains.
-type contents struct {
-	open, close int64
-	events      map[happening]int
-	lost        []loss
-}
-
-// happening is an event without what its definitions add: those may be in what is missing.
-type happening struct {
-	time            int64
-	kind            format.Kind
-	cpu             uint32
-	thread, another int32
-}
-
-type loss struct {
-	from, to int64
-	what     format.Kind // 0: any
-}
-
-// summarize reads a stream, which must be sound.
-func summarize(stream []byte) (*contents, error) {
-	var findings []string
-	if _, err := check.Stream(bytes.NewReader(stream), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
-		return nil, fmt.Errorf("the result is not sound: %v %q", err, findings)
-	}
-	r, err := format.NewReader(bytes.NewReader(stream))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	out := &contents{open: r.Session().Open, close: r.Session().Close, events: map[happening]int{}}
-	last := out.open
-	for {
-		e, err := r.Next()
-		if err != nil {
-			return out, nil //nolint:nilerr // the end; that the stream is sound has been checked
-		}
-		if e.Time < last {
-			return nil, fmt.Errorf("an event of %d after one of %d", e.Time, last)
-		}
-		last = e.Time
-		out.add(r, e)
-	}
-}
-
-func (s *contents) add(r *format.Reader, e *format.Event) {
-	tid := func(id uint64) int32 {
-		if task := r.Task(format.TaskID(id)); task != nil {
-			return task.Tid
-		}
-		return -1
-	}
-	d := happening{time: e.Time, kind: e.Kind, cpu: e.CPU, thread: tid(uint64(e.Task))}
-	if e.Flags&format.FlagLate != 0 {
-		d.time = e.Own
-	}
-	switch e.Kind {
-	case format.KindLost:
-		s.lost = append(s.lost, loss{e.Lost().From(), e.Time, e.Lost().What()})
-		return
-	case format.KindStateCPU, format.KindStateThread:
-		return // at edges of the window, which may be others
-	case format.KindSwitch:
-		d.another = tid(e.Args[format.SwitchNext])
-	case format.KindWaking, format.KindWakeupNew, format.KindFork:
-		d.another = tid(e.Args[0])
-	}
-	s.events[d]++
-}
-
-// missing reports whether a loss covers an event.
-func (s *contents) missing(d *happening) bool {
-	return slices.ContainsFunc(s.lost, func(l loss) bool {
-		return l.from <= d.time && d.time <= l.to && (l.what == 0 || l.what == d.kind)
-	})
-}
-
-// within returns what this stream has and the whole one has not, or what it lacks without reporting a loss; "": nothing.
-func (s *contents) within(whole *contents) string {
-	for d, n := range s.events {
-		if n > whole.events[d] {
-			return fmt.Sprintf("%+v is there %d times, want %d", d, n, whole.events[d])
-		}
-	}
-	for d, n := range whole.events {
-		if d.time >= s.open && d.time < s.close && s.events[d] < n && !s.missing(&d) {
-			return fmt.Sprintf("%+v is missing, %.6f s after the opening and %.6f s before the close", d, float64(d.time-s.open)/1e9, float64(s.close-d.time)/1e9)
-		}
-	}
-	return ""
 }
