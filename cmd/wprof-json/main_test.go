@@ -125,6 +125,7 @@ func TestWhatIsWritten(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-k lost", header("0.010000000", "2", "3", "s") + stacks + "\n" + lines(events)[7]},
 		{"-k task_rename --no-stacks", strings.Replace(header("0.010000000", "0", "3", "s"), `"stacks":["timer"]`, `"stacks":[]`, 1) + "\n" + lines(events)[3]},
+		{"-k rename --no-stacks", strings.Replace(header("0.010000000", "0", "3", "s"), `"stacks":["timer"]`, `"stacks":[]`, 1) + "\n" + lines(events)[3]},
 		{"-k timer,lost --fields cause,cpu --time ns", header("10000000", "2", "3", "ns") + stacks + `
 			{"ts":2000000,"t":"timer","cpu":0}
 			{"ts":9000000,"t":"lost","cause":"ring"}`},
@@ -308,7 +309,7 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 
 func TestWrongUsageIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, stderr string }{
-		{"-k swich", "did you mean switch?"}, {"-k rename", "did you mean task_rename?"}, {"-k exit", "did you mean task_exit or exec?"},
+		{"-k swich", "did you mean switch?"}, {"-k renam", "did you mean rename?"}, {"-k exi", "did you mean exit or"},
 		{"--fields tss", "did you mean ts or task?"},
 		{"-e nuna", "numa"},
 		{"--time ms", "not one of its values"},

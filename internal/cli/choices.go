@@ -11,7 +11,7 @@ func choose(f Flag, value string) error {
 	if len(f.Choices) == 0 || f.Kind == Optional && (value == "" || value[0] == '+') {
 		return nil
 	}
-	valid := f.values()
+	valid := append(f.values(), f.Synonyms...)
 	for _, w := range f.words(value) {
 		if w == "" && f.CommaList {
 			return EmptyEntry(value, "valid are "+strings.Join(f.Choices, ", "))

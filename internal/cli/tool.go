@@ -29,7 +29,8 @@ type Flag struct {
 	Usage   string // its purpose, in one or more sentences
 	// Choices are the valid values; empty: any. Of an Optional value only the word before "=" is checked against
 	// them, and nothing of a value that begins with +.
-	Choices []string
+	Choices  []string
+	Synonyms []string // other names of Choices, which are valid, but in no list
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
 	Negate    bool

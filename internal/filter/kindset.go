@@ -13,26 +13,37 @@ type KindSet struct {
 	dropped [format.MaxKind + 1]bool
 }
 
-// KindNames returns the kinds that can be selected. Losses are always kept, and states are selected with switches.
-func KindNames() []string {
-	var names []string
+// KindNames returns the kinds that can be selected, and the names that differ from these in the JSON schema. Losses are always kept,
+// and states are selected with switches.
+func KindNames() (names, schema []string) {
 	for _, k := range format.Kinds() {
-		if k.Kind != format.KindLost && k.Follows == 0 {
-			names = append(names, k.Name)
+		if k.Kind == format.KindLost || k.Follows != 0 {
+			continue
+		}
+		names = append(names, k.Name)
+		if k.JSON != "" {
+			schema = append(schema, k.JSON)
 		}
 	}
-	return names
+	return names, schema
 }
 
 // MakeKindSet keeps the kinds in keep, all if there are none, without those in drop. The names were checked before.
 func MakeKindSet(keep, drop []string) KindSet {
 	var s KindSet
+	kept, dropped := kindsNamed(keep), kindsNamed(drop)
 	for _, k := range format.Kinds() {
-		name := cmp.Or(k.Follows, k.Kind).String()
-		s.dropped[k.Kind] = k.Kind != format.KindLost &&
-			(len(keep) > 0 && !slices.Contains(keep, name) || slices.Contains(drop, name))
+		by := cmp.Or(k.Follows, k.Kind)
+		s.dropped[k.Kind] = k.Kind != format.KindLost && (len(keep) > 0 && !kept[by] || dropped[by])
 	}
 	return s
+}
+
+func kindsNamed(names []string) (kinds [format.MaxKind + 1]bool) {
+	for _, k := range format.Kinds() {
+		kinds[k.Kind] = slices.Contains(names, k.Name) || k.JSON != "" && slices.Contains(names, k.JSON)
+	}
+	return kinds
 }
 
 // Has reports whether a kind is kept.

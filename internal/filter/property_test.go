@@ -140,7 +140,8 @@ func conditions(rng *rand.Rand) []condition {
 		return all[rng.IntN(5):][:1]
 	}
 	kinds := func() []string {
-		names := KindNames()
+		names, schema := KindNames()
+		names = append(names, schema...)
 		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		return names[:1+rng.IntN(4)]
 	}

@@ -11,8 +11,9 @@ import (
 
 // EventFlags are the flags that select events by other things than their threads. The arguments are those of [RangeFlags].
 func EventFlags(start, end string) cli.Group {
+	names, schema := KindNames()
 	kinds := func(name, short, usage string) cli.Flag {
-		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
+		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: names, Synonyms: schema, CommaList: true}
 	}
 	return cli.Group{Title: "Events to keep or to drop", Flags: append(RangeFlags(start, end),
 		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs, such as 0-3,7."},

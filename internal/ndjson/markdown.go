@@ -19,6 +19,7 @@ func Markdown() ([]byte, error) {
 	p.fields(reflect.TypeFor[stackLine]())
 	p.text("## Events\n\n" + aboutEvents)
 	p.common()
+	p.kindNames()
 	p.text("### Tasks\n\n" + aboutTasks)
 	p.tasks()
 	for _, k := range records.Kinds() {
@@ -94,6 +95,17 @@ func (p *page) common() {
 	p.head("Field", "Type", "What it is")
 	for _, f := range []struct{ name, typ string }{{"ts", "time"}, {"t", "string"}, {"cpu", "integer"}, {"numa", "integer"}} {
 		p.row("`"+f.name+"`", f.typ, optionalMark(f.name == "numa")+commonDoc(f.name))
+	}
+	p.text("")
+}
+
+func (p *page) kindNames() {
+	p.text(aboutNames)
+	p.head("Kind", "`t`, and Parquet file")
+	for _, k := range records.Kinds() {
+		if k.Name != k.EventName() {
+			p.row("`"+k.EventName()+"`", "`"+k.Name+"`")
+		}
 	}
 	p.text("")
 }
@@ -194,6 +206,9 @@ with the outermost caller first. ` + "`--no-stacks`" + ` leaves out these lines,
 const aboutEvents = `These fields are in every event; ` + "`-k`" + ` selects kinds, ` + "`--fields`" + ` fields. For a span, ` + "`ts`" + ` is its end,
 ` + "`dur`" + ` its duration, and ` + "`start_ts`" + ` its start, absent if before the window.
 `
+
+const aboutNames = "A kind has the same name in `-k`, in wprof-filter, in wprof-info and in the text form. In `t`, and as a Parquet file, some have\n" +
+	"another one, which scripts for the C program wprof expect; `-k` takes both:\n"
 
 const aboutTasks = "A thread is an object, with its names at the time of the event.\n"
 

@@ -37,20 +37,22 @@ func FieldNames() []string {
 	return names
 }
 
-// KindNames are the names that -k takes.
-func KindNames() []string {
-	var names []string
+// KindNames are the names that -k takes: those of all tools, and in schema those that differ from them in the lines.
+func KindNames() (names, schema []string) {
 	for _, k := range records.Kinds() {
-		names = append(names, k.Name)
+		names = append(names, k.EventName())
+		if k.Name != k.EventName() {
+			schema = append(schema, k.Name)
+		}
 	}
-	return names
+	return names, schema
 }
 
 // kindsOf returns the kinds with these names; nil for none.
 func kindsOf(names []string) []records.Kind {
 	var kinds []records.Kind
 	for _, k := range records.Kinds() {
-		if slices.Contains(names, k.Name) {
+		if slices.Contains(names, k.EventName()) || slices.Contains(names, k.Name) {
 			kinds = append(kinds, k.Kind)
 		}
 	}

@@ -66,7 +66,7 @@ type Field struct {
 // KindInfo describes a kind.
 type KindInfo struct {
 	Kind      Kind
-	Name      string
+	Name      string      // in the field t, and of the file of columns; see [KindInfo.EventName]
 	Source    format.Kind // the kind of event from which it is made; 0: the recorder has no source for it
 	Synthetic bool        // made from the opening and closing of windows, not from an event
 	Extension bool        // not part of the schema of other tools' JSON
@@ -74,6 +74,14 @@ type KindInfo struct {
 	Doc       string
 
 	plain []plainField // parallel to Fields; nil: the kind has a row in [table]
+}
+
+// EventName returns the name of the kind of event in all tools, which differs from that in the schema for a few.
+func (k *KindInfo) EventName() string {
+	if k.Source != 0 {
+		return k.Source.String()
+	}
+	return k.Name
 }
 
 // IsAvailable reports whether captures can have records of the kind.
