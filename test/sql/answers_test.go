@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, waiting, processes, utilisation, migrations, switches, programs, functions,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions,
 	}
 }
 
@@ -136,11 +136,14 @@ func blocking(c *capture) [][]any {
 	type sum struct{ ns, waits int64 }
 	sums := make(map[place]*sum)
 	for _, l := range c.events["switch"] {
-		s := c.stacks[l.OffCPUStackID]
-		if s == nil || l.OffCPU == nil || wasRunnable(l.NextState) {
+		if l.OffCPU == nil || wasRunnable(l.NextState) {
 			continue
 		}
-		k := place{l.Next.PComm, strings.Join(s.Frames, "\x00")}
+		frames := []string{"no stack"}
+		if s := c.stacks[l.OffCPUStackID]; s != nil {
+			frames = s.Frames
+		}
+		k := place{l.Next.PComm, strings.Join(frames, "\x00")}
 		if sums[k] == nil {
 			sums[k] = new(sum)
 		}
@@ -156,6 +159,29 @@ func blocking(c *capture) [][]any {
 		rows = append(rows, []any{k.process, float64(s.ns) / 1e9, s.waits, frames})
 	}
 	return first(rows, -2, -3, 1, 4)
+}
+
+func classes(c *capture) [][]any {
+	type part struct{ process, class string }
+	type sum struct{ ns, waits, longest int64 }
+	sums := make(map[part]*sum)
+	for _, l := range c.events["switch"] {
+		if l.OffCPU == nil || wasRunnable(l.NextState) {
+			continue
+		}
+		k := part{l.Next.PComm, cmp.Or(l.WaitClass, "not recorded")}
+		if sums[k] == nil {
+			sums[k] = new(sum)
+		}
+		sums[k].ns += blockedTime(l)
+		sums[k].waits++
+		sums[k].longest = max(sums[k].longest, blockedTime(l))
+	}
+	var rows [][]any
+	for k, s := range sums {
+		rows = append(rows, []any{k.process, k.class, float64(s.ns) / 1e9, s.waits, ms(s.longest)})
+	}
+	return first(rows, -3, -4, 1, 2)
 }
 
 // blockedTime returns how long the thread that a switch brings back was blocked in the window, without the wait for the CPU.

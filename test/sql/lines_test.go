@@ -33,6 +33,7 @@ type line struct {
 	OffCPU        *int64 `json:"offcpu_dur"`
 	NextState     string `json:"next_state"`
 	OffCPUStackID int64  `json:"offcpu_stack_id"`
+	WaitClass     string `json:"wait_class"`
 	Waker         task   `json:"waker"`
 	Wakee         task   `json:"wakee"`
 	Task          task   `json:"task"`

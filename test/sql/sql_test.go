@@ -26,7 +26,7 @@ func TestQueriesAgreeWithTheLines(t *testing.T) {
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", record(t), 0, nil},
+		{"processes", recordByDefault(t), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,10 +49,16 @@ func TestQueriesAgreeWithTheLines(t *testing.T) {
 // record records the hive, with all stacks.
 func record(t *testing.T, args ...string) string {
 	t.Helper()
+	return recordByDefault(t, append(args, "-S+timer=997hz", "--offcpu-min", "0")...)
+}
+
+// recordByDefault records the hive with the recorder's default settings: without stacks of short waits.
+func recordByDefault(t *testing.T, args ...string) string {
+	t.Helper()
 	tools.NeedPrivilege(t)
 	engines(t)
 	file := filepath.Join(t.TempDir(), "host.wprof")
-	args = append(args, "-d60s", "-S+timer=997hz", "--offcpu-min", "0", "-o", file, "--", tools.Path("hive"))
+	args = append(args, "-d60s", "-o", file, "--", tools.Path("hive"))
 	if r := tools.Try(t, 5*time.Minute, nil, "wprof-record", args...); r.Status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", r.Status, r.Stderr)
 	}
