@@ -266,7 +266,7 @@ int blocked(struct bpf_iter__task *ctx)
 	rec->pid = task->tgid;
 	rec->kernel_count = kernel;
 	rec->user_count = user;
-	rec->state = task->__state | task->exit_state;
+	rec->state = mark_iowait(task, task->__state | task->exit_state);
 	rec->prio = task->prio;
 	rec->since_ns = 0;
 	if (since_enabled && bpf_core_field_exists(task->se.cfs_rq)) {

@@ -48,6 +48,7 @@ enum {
 #define PF_IO_WORKER 0x10
 #define PF_USER_WORKER 0x4000 /* since 6.4, see worker_flags() */
 #define PF_KTHREAD 0x200000
+#define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_DEAD 0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -189,6 +190,7 @@ struct task_struct {
 	int exit_state;
 	int exit_code;
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
 	unsigned long nvcsw;  /* how often it left a CPU to block */
 	unsigned long nivcsw; /* ... and was preempted */
 	int pid;

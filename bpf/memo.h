@@ -51,19 +51,6 @@ struct {
 	__type(value, struct memo_set);
 } memos SEC(".maps");
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
-
-/* A plain load where the kernel allows it at any address: calling the helper takes ten times as long. r15 has offset 0. */
-static __always_inline __u64 read_kernel_word(__u64 at)
-{
-	__u64 word = 0;
-
-	if (bpf_rdonly_cast)
-		return ((struct pt_regs *)bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct pt_regs)))->r15;
-	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
-	return word;
-}
-
 /* Offset of ret_addr in struct inactive_task_frame; below it are the registers that __switch_to_asm() saved. */
 #define SWITCH_RETURN 48
 

@@ -121,10 +121,13 @@ struct rec_wait_part {
 /* The parts after a switch or a waking: each may be absent. */
 #define RECORD_PARTS_MAX (sizeof(struct rec_stacks) + sizeof(struct rec_wait_part) + sizeof(struct rec_parts))
 
+/* A bit of a state: with TASK_UNINTERRUPTIBLE, task_struct.in_iowait. No thread leaves in the state whose bit it is, TASK_WAKING. */
+#define REC_IOWAIT 0x200
+
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
-	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint passes them; if that is 0x80 (dead), with exit_state */
+	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint passes them; if that is 0x80 (dead), with exit_state; REC_IOWAIT */
 	__s16 prev_prio;
 	__s16 next_prio;
 	__u32 distance; /* 0; the reader sets it: from this record to its rec_return, bytes */
@@ -301,7 +304,7 @@ struct rec_blocked {
 	__u32 kernel_count;
 	__u32 user_count;
 	__u64 since_ns; /* as in rec_task */
-	__u32 state;	/* task_struct.__state */
+	__u32 state;	/* raw task_struct.__state; REC_IOWAIT */
 	__u32 prio;
 	__u64 addrs[];
 };
@@ -317,7 +320,7 @@ struct rec_sample {
 struct rec_task { /* task iterator */
 	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags: whether the filters select it */
 	struct rec_ident ident;
-	__u32 state;	/* raw task_struct.__state | exit_state */
+	__u32 state;	/* raw task_struct.__state | exit_state; REC_IOWAIT */
 	__s16 prio;
 	__u16 pad;
 	__u64 since_ns; /* with REC_SINCE: estimated start of this state, CLOCK_MONOTONIC ns */

@@ -151,6 +151,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		flags |= REC_YIELDED;
 	if (prev_state & TASK_DEAD)
 		prev_state |= prev->exit_state;
+	prev_state = mark_iowait(prev, prev_state);
 	cpu = bpf_get_smp_processor_id();
 	ring = ring_of(cpu);
 	if (!ring)

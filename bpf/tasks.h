@@ -114,7 +114,7 @@ int tasks(struct bpf_iter__task *ctx)
 		rec.hdr.flags |= REC_ON_CPU;
 	else if (is_queued(task))
 		rec.hdr.flags |= REC_QUEUED;
-	rec.state = task->__state | task->exit_state;
+	rec.state = mark_iowait(task, task->__state | task->exit_state);
 	rec.prio = task->prio;
 	write_ident(&rec.ident, task);
 	if (ident_passes(&rec.ident, task))

@@ -68,6 +68,15 @@ static __always_inline bool read_call(struct task_struct *task, struct wait_call
 	return true;
 }
 
+/* Returns a thread's state bits with REC_IOWAIT, which a wait that is too short for a rec_wait has too. */
+static __always_inline __u32 mark_iowait(struct task_struct *task, __u32 state)
+{
+	state &= ~REC_IOWAIT;
+	if (state & TASK_UNINTERRUPTIBLE && bpf_core_field_exists(task->in_iowait) && BPF_CORE_READ_BITFIELD(task, in_iowait))
+		state |= REC_IOWAIT;
+	return state;
+}
+
 /*
  * The thread that owns the lock for which a thread is about to wait, in the PID namespace of both, as the lock's memory says; 0: not known.
  * A word that only looks like a mutex may hold anything: the reader takes it if it is a thread of the process.
@@ -112,7 +121,6 @@ static __always_inline __u32 lock_owner(struct task_struct *task)
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *files = task->files;
-	struct file *file = NULL;
 	struct fdtable *fdt;
 
 	if (!files)
@@ -120,8 +128,7 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 	fdt = files->fdt;
 	if (!fdt || fd >= fdt->max_fds)
 		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), &fdt->fd[fd]);
-	return file;
+	return (struct file *)read_kernel_word((__u64)&fdt->fd[fd]);
 }
 
 struct wait_file {
@@ -133,16 +140,12 @@ struct wait_file {
 
 static __always_inline void find_file(struct wait_file *f, struct task_struct *task, __u32 fd)
 {
-	struct file *file = file_of(task, fd);
-	struct inode *inode;
-
-	if (!file)
+	f->file = file_of(task, fd);
+	if (!f->file)
 		return;
-	inode = BPF_CORE_READ(file, f_inode);
-	f->file = file;
-	f->inode = inode;
-	f->number = BPF_CORE_READ(inode, i_ino);
-	f->super = BPF_CORE_READ(inode, i_sb);
+	f->inode = (struct inode *)read_kernel_word((__u64)&f->file->f_inode);
+	f->number = read_kernel_word((__u64)&f->inode->i_ino);
+	f->super = (struct super_block *)read_kernel_word((__u64)&f->inode->i_sb);
 }
 
 static __always_inline __u64 hash_wait(struct task_struct *task, const struct wait_call *call, const struct wait_file *f, __u32 fd)

@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "threads.h"
+#include "read.h"
 #include "records.h"
 #include "window.h"
 #include "ring.h"

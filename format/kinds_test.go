@@ -46,7 +46,7 @@ func TestKindTableKeepsTheRulesOfTheFormat(t *testing.T) {
 func TestStatesAreWrittenAsPsWritesThem(t *testing.T) {
 	for want, s := range map[string]State{
 		"R": StateRunnable, "R+": StatePreempted, "S": StateInterruptible, "D": StateUninterruptible,
-		"DK": StateUninterruptible | StateKillable, "T": StateStopped, "t": StateTraced, "Z": StateZombie,
+		"DK": StateUninterruptible | StateKillable, "Di": StateUninterruptible | StateIOWait, "DKi": StateUninterruptible | StateKillable | StateIOWait, "T": StateStopped, "t": StateTraced, "Z": StateZombie,
 		"X": StateDead, "I": StateIdle, "P": StateParked,
 	} {
 		if got := s.String(); got != want {

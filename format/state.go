@@ -24,9 +24,10 @@ const (
 	StateKillable        State = 1 << 9 // K: fatal signals wake it
 	StateFrozen          State = 1 << 10
 	StateRTLock          State = 1 << 11
+	StateIOWait          State = 1 << 12 // i: the kernel counts the wait as one for I/O (task_struct.in_iowait)
 )
 
-// String is the state as ps(1) and perf-sched(1) write it: S, D, T, t, X, Z, P, I, R, R+; DK for killable waits.
+// String is the state as ps(1) and perf-sched(1) write it: S, D, T, t, X, Z, P, I, R, R+; DK for killable waits, Di and DKi for I/O.
 func (s State) String() string {
 	base := "R"
 	for _, n := range stateNames() {
@@ -37,6 +38,9 @@ func (s State) String() string {
 	}
 	if s&StateKillable != 0 {
 		base += "K"
+	}
+	if s&StateIOWait != 0 {
+		base += "i"
 	}
 	if s&StatePreempted != 0 {
 		base += "+"
@@ -69,6 +73,8 @@ func stateOf(letter byte) (State, bool) {
 		return StateRunnable, true
 	case 'K':
 		return StateKillable, true
+	case 'i':
+		return StateIOWait, true
 	case '+':
 		return StatePreempted, true
 	}
@@ -82,7 +88,7 @@ func stateOf(letter byte) (State, bool) {
 
 // KnownStates are all bits of this version.
 func KnownStates() State {
-	var all State = StateKillable | StatePreempted
+	var all State = StateKillable | StatePreempted | StateIOWait
 	for _, n := range stateNames() {
 		all |= n.bit
 	}

@@ -13,6 +13,7 @@ const (
 	taskParked          = 0x40
 	taskDead            = 0x80
 	taskWakekill        = 0x100
+	taskIOWait          = 0x200 // REC_IOWAIT in bpf/records.h
 	taskNoLoad          = 0x400
 	taskRTLockWait      = 0x1000
 	taskFrozen          = 0x8000
@@ -39,6 +40,7 @@ func kernelState(raw uint32) format.State {
 		{taskInterruptible, format.StateInterruptible}, {taskStopped, format.StateStopped},
 		{taskTraced, format.StateTraced}, {exitZombie, format.StateZombie}, {taskParked, format.StateParked},
 		{exitDead | taskDead, format.StateDead}, {taskFrozen, format.StateFrozen}, {taskRTLockWait, format.StateRTLock},
+		{taskIOWait, format.StateIOWait},
 	} {
 		if raw&b.raw != 0 {
 			s |= b.state

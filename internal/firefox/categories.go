@@ -67,7 +67,7 @@ func reasons() []reason {
 		{bits: format.StateFrozen, name: "frozen"},
 		{bits: format.StateParked, name: "parked"},
 		{bits: format.StateRTLock, name: "rt lock"},
-		{bits: format.StateUninterruptible | format.StateKillable, name: "disk wait"},
+		{bits: format.StateUninterruptible | format.StateKillable, name: "uninterruptible"},
 		{bits: format.StateInterruptible, name: "sleep"},
 	}
 	for i := range all {

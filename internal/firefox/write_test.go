@@ -96,7 +96,7 @@ func TestProfileShowsThreadStates(t *testing.T) {
 5 [preempted]/Waiting for CPU weight=1 cpu=0
 6 [not sampled]/Running weight=1 cpu=0
 7 [not sampled]/Running weight=0 cpu=1000000
-7 [disk wait]/Blocked weight=3 cpu=0
+7 [uninterruptible]/Blocked weight=3 cpu=0
 10  weight=0 cpu=0`)
 	lines(t, "samples of lazy", p.samplesOf(lazy), `
 0 [sleep]/Blocked < schedule/Kernel < vfs_read/Kernel < work/User < main/User weight=4 cpu=0

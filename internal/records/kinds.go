@@ -225,7 +225,7 @@ func table() []KindInfo {
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "off-CPU time of next; from the start of the window if it left its CPU before. Where next is the idle thread, how long the CPU was not idle"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next left its CPU before"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "the stack with which next left its CPU; with -e prev-stack, and in the JSON of the C program wprof, the one with which prev leaves it"},
-				{Name: "wait_class", Type: TypeWord, Words: classNames(), Opt: true, Doc: "what next waited for; absent if neither its system call nor its stack was recorded"},
+				{Name: "wait_class", Type: TypeWord, Words: classNames(), Opt: true, Doc: "what next waited for; absent if nothing is known of it, as for waits below --offcpu-min that are not for I/O"},
 				{Name: "wait_call", Type: TypeLabel, Opt: true, Doc: "the system call in which next waited; absent if it was in none, or it was not recorded"},
 				{Name: "wait_fd", Type: TypeInt, Short: true, Opt: true, Doc: "the descriptor for which it waited"},
 				{Name: "wait_file", Type: TypeLabel, Opt: true, Doc: "what the descriptor is: the last names of a file's path, or socket, pipe, eventfd, epoll, …"},

@@ -33,7 +33,7 @@ func (m *Maker) fillWait(r *Record, v format.SwitchEvent) {
 	case known && state&format.StatePreempted != 0:
 		r.Values[slotClass] = int64(waits.Preempted)
 		r.Has |= 1 << SwitchWaitClass
-	case stack != 0 || id != 0:
+	case stack != 0 || id != 0 || state&format.StateIOWait != 0:
 		r.Values[slotClass] = int64(m.classes.Blocked(stack, id, state, r.Tasks[1].Kernel).Class)
 		r.Has |= 1 << SwitchWaitClass
 	}

@@ -92,7 +92,7 @@ func stateOf(s format.State) int {
 }
 
 // states maps every combination of bits that a stream can have.
-func states() (all [1 << 12]uint8) {
+func states() (all [1 << 13]uint8) {
 	for s := range all {
 		all[s] = uint8(stateOf(format.State(s)))
 	}
@@ -134,7 +134,7 @@ func StateDocs() []StateDoc {
 		stateRunnable:        {"R", "runnable, and called the scheduler itself: on its way back to user mode when its time slice was up, by sched_yield, or because it was woken while it went to sleep; also the idle thread, and in next_state threads that were runnable when the window opened"},
 		statePreempted:       {"R+", "runnable, and preempted by the kernel; in recordings before format 1.4 also: called the scheduler itself"},
 		stateInterruptible:   {"S", "waits for an event, and signals wake it"},
-		stateUninterruptible: {"D", "waits for an event, mostly a disk, and signals do not wake it"},
+		stateUninterruptible: {"D", "waits for an event, often a disk (then `wait_class` says so), and signals do not wake it"},
 		stateKillable:        {"DK", "the same, but fatal signals wake it"},
 		stateStopped:         {"T", "stopped by a signal"},
 		stateTraced:          {"t", "stopped by a debugger"},

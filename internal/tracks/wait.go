@@ -51,9 +51,9 @@ func (r *waitResolver) wait(key waitKey, stack *Stack, kernelThread bool) *Wait 
 		in = stack.BlockedIn()
 	}
 	switch {
-	case w.Def == nil || w.Class == waits.Unknown:
+	case w.Class == waits.Unknown, w.Def == nil && w.Class != waits.Disk:
 		w.Name = stacks.BlockedName(in, key.state)
-	case in != "" && (w.Class == waits.KernelWork || w.Class == waits.KernelLock):
+	case in != "" && (w.Class == waits.KernelWork || w.Class == waits.KernelLock || w.Class == waits.Disk):
 		w.Name = waits.Label(w.Class, w.Def) + ": " + in
 	default:
 		w.Name = waits.Label(w.Class, w.Def)

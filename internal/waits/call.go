@@ -22,58 +22,53 @@ type Call struct {
 	Name  string
 	Use   Use
 	Class Class // of a wait in it, where its descriptor and the stack say nothing else; Unknown: nothing is known
-	way   direction
+	disk  Class // of a wait in it for a disk; Unknown: either way
 }
 
-// direction is which way data goes in a call: with a disk, that is the class of its waits.
-type direction uint8
-
-const (
-	reading direction = iota
-	writing
-	syncing
-)
-
-// calls are the system calls whose arguments or name show what a thread waits for, and others that write.
+// calls are the system calls whose arguments or name show what a thread waits for, and others that use a disk.
 func calls() []Call {
 	return []Call{
-		{"futex", arg0 | arg1 | arg2 | useFutex, Condition, reading},
-		{"futex_wait", arg0 | arg1 | useFutex, Condition, reading},
-		{"futex_waitv", arg1, Condition, reading},
-		{"read", fdOnly, KernelWork, reading}, {"pread64", fdOnly, DiskRead, reading}, {"readv", fdOnly, KernelWork, reading},
-		{"preadv", fdOnly, DiskRead, reading}, {"preadv2", fdOnly, DiskRead, reading},
-		{"write", fdOnly, KernelWork, writing}, {"pwrite64", fdOnly, DiskWrite, writing}, {"writev", fdOnly, KernelWork, writing},
-		{"pwritev", fdOnly, DiskWrite, writing}, {"pwritev2", fdOnly, DiskWrite, writing},
-		{"recvfrom", fdOnly, Receive, reading}, {"recvmsg", fdOnly, Receive, reading}, {"recvmmsg", fdOnly, Receive, reading},
-		{"sendto", fdOnly, Send, writing}, {"sendmsg", fdOnly, Send, writing}, {"sendmmsg", fdOnly, Send, writing},
-		{"sendfile", fdOnly, Send, writing}, {"splice", fdOnly, Pipe, reading}, {"tee", fdOnly, Pipe, reading},
-		{"vmsplice", fdOnly, Pipe, reading}, {"copy_file_range", fdOnly, DiskRead, reading},
-		{"accept", fdOnly, Accept, reading}, {"accept4", fdOnly, Accept, reading}, {"connect", fdOnly, Connect, reading},
-		{"poll", arg0 | arg1 | usePollFD, Poll, reading}, {"ppoll", arg0 | arg1 | usePollFD, Poll, reading},
-		{"select", arg0, Poll, reading}, {"pselect6", arg0, Poll, reading},
-		{"epoll_wait", fdOnly, Poll, reading}, {"epoll_pwait", fdOnly, Poll, reading}, {"epoll_pwait2", fdOnly, Poll, reading},
-		{"io_uring_enter", fdOnly | arg1 | arg2, Poll, reading}, {"io_getevents", 0, DiskRead, reading}, {"io_pgetevents", 0, DiskRead, reading},
-		{"nanosleep", 0, Timer, reading}, {"clock_nanosleep", arg0 | arg1, Timer, reading},
-		{"pause", 0, Signal, reading}, {"rt_sigsuspend", 0, Signal, reading}, {"rt_sigtimedwait", 0, Signal, reading},
-		{"restart_syscall", 0, Unknown, reading},
-		{"wait4", arg0 | arg2, Child, reading}, {"waitid", arg0 | arg1, Child, reading}, {"vfork", 0, Child, reading},
-		{"clone", 0, Child, reading}, {"clone3", 0, Child, reading},
-		{"ptrace", arg0 | arg1, Child, reading},
-		{"semop", arg0, Condition, reading}, {"semtimedop", arg0, Condition, reading}, {"msgrcv", arg0, Condition, reading},
-		{"msgsnd", arg0, Condition, reading},
-		{"mq_timedreceive", fdOnly, Condition, reading}, {"mq_timedsend", fdOnly, Condition, reading},
-		{"flock", fdOnly | arg1, Lock, reading}, {"fcntl", fdOnly | arg1, Lock, reading},
-		{"fsync", fdOnly, DiskSync, syncing}, {"fdatasync", fdOnly, DiskSync, syncing}, {"sync_file_range", fdOnly, DiskSync, syncing},
-		{"syncfs", fdOnly, DiskSync, syncing},
-		{"msync", 0, DiskSync, syncing}, {"sync", 0, DiskSync, syncing},
-		{"getdents", fdOnly, DiskRead, reading}, {"getdents64", fdOnly, DiskRead, reading}, {"readahead", fdOnly, DiskRead, reading},
-		{"fadvise64", fdOnly, DiskRead, reading},
-		{"ftruncate", fdOnly, DiskWrite, writing}, {"fallocate", fdOnly, DiskWrite, writing}, {"ioctl", fdOnly | arg1, KernelWork, reading},
-		{"close", fdOnly, KernelWork, reading},
-		{"unlink", 0, Unknown, writing}, {"unlinkat", 0, Unknown, writing}, {"rename", 0, Unknown, writing}, {"renameat", 0, Unknown, writing},
-		{"renameat2", 0, Unknown, writing}, {"mkdir", 0, Unknown, writing}, {"mkdirat", 0, Unknown, writing},
-		{"rmdir", 0, Unknown, writing}, {"truncate", 0, Unknown, writing}, {"link", 0, Unknown, writing}, {"linkat", 0, Unknown, writing},
-		{"symlink", 0, Unknown, writing}, {"symlinkat", 0, Unknown, writing},
+		{"futex", arg0 | arg1 | arg2 | useFutex, Condition, DiskRead},
+		{"futex_wait", arg0 | arg1 | useFutex, Condition, DiskRead},
+		{"futex_waitv", arg1, Condition, DiskRead},
+		{"read", fdOnly, KernelWork, DiskRead}, {"pread64", fdOnly, DiskRead, DiskRead}, {"readv", fdOnly, KernelWork, DiskRead},
+		{"preadv", fdOnly, DiskRead, DiskRead}, {"preadv2", fdOnly, DiskRead, DiskRead},
+		{"write", fdOnly, KernelWork, DiskWrite}, {"pwrite64", fdOnly, DiskWrite, DiskWrite}, {"writev", fdOnly, KernelWork, DiskWrite},
+		{"pwritev", fdOnly, DiskWrite, DiskWrite}, {"pwritev2", fdOnly, DiskWrite, DiskWrite},
+		{"recvfrom", fdOnly, Receive, DiskRead}, {"recvmsg", fdOnly, Receive, DiskRead}, {"recvmmsg", fdOnly, Receive, DiskRead},
+		{"sendto", fdOnly, Send, DiskWrite}, {"sendmsg", fdOnly, Send, DiskWrite}, {"sendmmsg", fdOnly, Send, DiskWrite},
+		{"sendfile", fdOnly, Send, DiskWrite}, {"splice", fdOnly, Pipe, DiskRead}, {"tee", fdOnly, Pipe, DiskRead},
+		{"vmsplice", fdOnly, Pipe, DiskRead}, {"copy_file_range", fdOnly, DiskRead, DiskRead},
+		{"accept", fdOnly, Accept, DiskRead}, {"accept4", fdOnly, Accept, DiskRead}, {"connect", fdOnly, Connect, DiskRead},
+		{"poll", arg0 | arg1 | usePollFD, Poll, DiskRead}, {"ppoll", arg0 | arg1 | usePollFD, Poll, DiskRead},
+		{"select", arg0, Poll, DiskRead}, {"pselect6", arg0, Poll, DiskRead},
+		{"epoll_wait", fdOnly, Poll, DiskRead}, {"epoll_pwait", fdOnly, Poll, DiskRead}, {"epoll_pwait2", fdOnly, Poll, DiskRead},
+		{"io_uring_enter", fdOnly | arg1 | arg2, Poll, DiskRead}, {"io_getevents", 0, DiskRead, DiskRead}, {"io_pgetevents", 0, DiskRead, DiskRead},
+		{"nanosleep", 0, Timer, DiskRead}, {"clock_nanosleep", arg0 | arg1, Timer, DiskRead},
+		{"pause", 0, Signal, DiskRead}, {"rt_sigsuspend", 0, Signal, DiskRead}, {"rt_sigtimedwait", 0, Signal, DiskRead},
+		{"restart_syscall", 0, Unknown, DiskRead},
+		{"wait4", arg0 | arg2, Child, DiskRead}, {"waitid", arg0 | arg1, Child, DiskRead}, {"vfork", 0, Child, DiskRead},
+		{"clone", 0, Child, DiskRead}, {"clone3", 0, Child, DiskRead},
+		{"ptrace", arg0 | arg1, Child, DiskRead},
+		{"semop", arg0, Condition, DiskRead}, {"semtimedop", arg0, Condition, DiskRead}, {"msgrcv", arg0, Condition, DiskRead},
+		{"msgsnd", arg0, Condition, DiskRead},
+		{"mq_timedreceive", fdOnly, Condition, DiskRead}, {"mq_timedsend", fdOnly, Condition, DiskRead},
+		{"flock", fdOnly | arg1, Lock, DiskRead}, {"fcntl", fdOnly | arg1, Lock, DiskRead},
+		{"fsync", fdOnly, DiskSync, DiskSync}, {"fdatasync", fdOnly, DiskSync, DiskSync}, {"sync_file_range", fdOnly, DiskSync, DiskSync},
+		{"syncfs", fdOnly, DiskSync, DiskSync},
+		{"msync", 0, DiskSync, DiskSync}, {"sync", 0, DiskSync, DiskSync},
+		{"getdents", fdOnly, DiskRead, DiskRead}, {"getdents64", fdOnly, DiskRead, DiskRead}, {"readahead", fdOnly, DiskRead, DiskRead},
+		{"fadvise64", fdOnly, DiskRead, DiskRead},
+		{"ftruncate", fdOnly, DiskWrite, DiskWrite}, {"fallocate", fdOnly, DiskWrite, DiskWrite}, {"ioctl", fdOnly | arg1, KernelWork, DiskRead},
+		{"close", fdOnly, KernelWork, DiskRead},
+		{"unlink", 0, Unknown, DiskWrite}, {"unlinkat", 0, Unknown, DiskWrite}, {"rename", 0, Unknown, DiskWrite}, {"renameat", 0, Unknown, DiskWrite},
+		{"renameat2", 0, Unknown, DiskWrite}, {"mkdir", 0, Unknown, DiskWrite}, {"mkdirat", 0, Unknown, DiskWrite},
+		{"rmdir", 0, Unknown, DiskWrite}, {"truncate", 0, Unknown, DiskWrite}, {"link", 0, Unknown, DiskWrite}, {"linkat", 0, Unknown, DiskWrite},
+		{"symlink", 0, Unknown, DiskWrite}, {"symlinkat", 0, Unknown, DiskWrite},
+		{"open", 0, Unknown, DiskRead}, {"openat", 0, Unknown, DiskRead}, {"openat2", 0, Unknown, DiskRead}, {"execve", 0, Unknown, DiskRead},
+		{"stat", 0, Unknown, DiskRead}, {"lstat", 0, Unknown, DiskRead}, {"newfstatat", 0, Unknown, DiskRead}, {"statx", 0, Unknown, DiskRead},
+		{"access", 0, Unknown, DiskRead}, {"faccessat", 0, Unknown, DiskRead}, {"faccessat2", 0, Unknown, DiskRead},
+		{"readlink", 0, Unknown, DiskRead}, {"readlinkat", 0, Unknown, DiskRead},
 	}
 }
 

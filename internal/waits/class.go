@@ -17,6 +17,7 @@ const (
 	DiskRead
 	DiskWrite
 	DiskSync
+	Disk
 	PageFault
 	Pipe
 	Terminal
@@ -64,6 +65,7 @@ func Classes() []ClassInfo {
 		{DiskRead, "disk read", "read", Never, "a file system or block device that reads"},
 		{DiskWrite, "disk write", "write", Never, "a file system or block device that writes"},
 		{DiskSync, "disk sync", "sync", Never, "written data to be stored: fsync and the like"},
+		{Disk, "disk", "disk", Never, "a file system or block device, by the kernel's mark for I/O; whether it reads or writes was not recorded"},
 		{PageFault, "page fault", "fault", Never, "a page of memory that has to be read, or provided by another thread"},
 		{Pipe, "pipe", "pipe", IfUsual, "the other end of a pipe"},
 		{Terminal, "terminal", "terminal", Always, "input from a terminal, or output to it"},

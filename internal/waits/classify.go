@@ -49,12 +49,15 @@ func (r *rules) classify(f *Facts) Class {
 	if class, found := r.byKernel(f, call); found {
 		return class
 	}
+	if f.State&format.StateIOWait != 0 {
+		return r.byMark(f, call)
+	}
 	if class := r.byCall(f, call); class != Unknown {
 		return class
 	}
 	switch {
 	case f.State&(format.StateUninterruptible|format.StateKillable) != 0 && f.Wait != nil && f.Wait.File == uint32(format.FileKind_FILE_REGULAR):
-		return byDirection(r.calls[call].way)
+		return onDisk(r.calls[call])
 	case f.KernelThread || f.Wait != nil && call != "":
 		return KernelWork
 	}
@@ -67,10 +70,10 @@ func (r *rules) byKernel(f *Facts, call string) (Class, bool) {
 		switch {
 		case !found:
 			continue
-		case class == disk && r.inFault(f.Kernel):
+		case class == Disk && r.inFault(f.Kernel):
 			return PageFault, true
-		case class == disk:
-			return byDirection(r.calls[call].way), true
+		case class == Disk:
+			return onDisk(r.calls[call]), true
 		}
 		return class, true
 	}
@@ -85,8 +88,20 @@ func (r *rules) inFault(kernel []string) bool {
 	})
 }
 
-func byDirection(d direction) Class {
-	return [...]Class{reading: DiskRead, writing: DiskWrite, syncing: DiskSync}[d]
+// onDisk returns the class of a wait for a disk in a call.
+func onDisk(call Call) Class {
+	if call.disk == Unknown {
+		return Disk
+	}
+	return call.disk
+}
+
+// byMark returns the class of a wait that the kernel counts as one for I/O. In user mode, only a page fault waits for I/O.
+func (r *rules) byMark(f *Facts, call string) Class {
+	if call == "" && f.Wait != nil && !f.KernelThread {
+		return PageFault
+	}
+	return onDisk(r.calls[call])
 }
 
 func (r *rules) byCall(f *Facts, name string) Class {
@@ -144,7 +159,7 @@ func byFile(w *format.Wait, call Call) Class {
 			return call.Class
 		case w.Accepts:
 			return Accept
-		case polls && len(w.Args) > 2 && w.Args[2]&pollOut != 0 || !polls && call.way == writing:
+		case polls && len(w.Args) > 2 && w.Args[2]&pollOut != 0 || !polls && call.disk == DiskWrite:
 			return Send
 		}
 		return Receive
@@ -166,7 +181,7 @@ func byFile(w *format.Wait, call Call) Class {
 		if call.Class == Lock {
 			return Lock
 		}
-		return byDirection(call.way)
+		return onDisk(call)
 	}
 	return call.Class
 }

@@ -14,19 +14,16 @@ func kernelFunctions() []function {
 		{"futex_lock_pi", Lock}, {"futex_wait_requeue_pi", Condition},
 		{"__mutex_lock", KernelLock}, {"mutex_lock", KernelLock}, {"ww_mutex_lock", KernelLock}, {"rwsem_down_", KernelLock}, {"down_read", KernelLock},
 		{"down_write", KernelLock}, {"__down", KernelLock}, {"percpu_down", KernelLock}, {"__percpu_down", KernelLock}, {"percpu_rwsem_wait", KernelLock},
-		{"rt_spin_lock", KernelLock}, {"__ww_mutex_lock", KernelLock}, {"bit_wait_io", disk}, {"bit_wait", KernelLock}, {"synchronize_rcu", KernelWork},
+		{"rt_spin_lock", KernelLock}, {"__ww_mutex_lock", KernelLock}, {"bit_wait_io", Disk}, {"bit_wait", KernelLock}, {"synchronize_rcu", KernelWork},
 		{"handle_userfault", PageFault},
 		{"ptrace_stop", Signal}, {"do_signal_stop", Signal}, {"do_jobctl_trap", Signal}, {"do_freezer_trap", Signal},
 		{"kernel_wait4", Child}, {"kernel_waitid", Child},
-		{"io_schedule", disk}, {"folio_wait_", disk}, {"__folio_lock", disk}, {"wait_on_page", disk}, {"__wait_on_buffer", disk},
-		{"submit_bio_wait", disk}, {"blk_", disk}, {"jbd2_log_", disk}, {"jbd2_", disk}, {"balance_dirty_pages", disk}, {"xfs_log_", disk}, {"btrfs_", disk},
-		{"rpc_wait_bit", disk}, {"request_wait_answer", disk}, {"fuse_", disk}, {"p9_client_rpc", disk},
+		{"io_schedule", Disk}, {"folio_wait_", Disk}, {"__folio_lock", Disk}, {"wait_on_page", Disk}, {"__wait_on_buffer", Disk},
+		{"submit_bio_wait", Disk}, {"blk_", Disk}, {"jbd2_log_", Disk}, {"jbd2_", Disk}, {"balance_dirty_pages", Disk}, {"xfs_log_", Disk}, {"btrfs_", Disk},
+		{"rpc_wait_bit", Disk}, {"request_wait_answer", Disk}, {"fuse_", Disk}, {"p9_client_rpc", Disk},
 		{"asm_exc_page_fault", PageFault}, {"exc_page_fault", PageFault}, {"do_user_addr_fault", PageFault}, {"do_page_fault", PageFault}, {"do_mem_abort", PageFault},
 	}
 }
-
-// disk stands for a wait for a file system or block device; the call says which way.
-const disk = Class(255)
 
 // userFunctions distinguish waits for futexes. They are compared with the innermost frames of the user's part of a stack. Names of functions are
 // those of glibc, musl, the C++, Rust, Go and Java runtimes and CPython.

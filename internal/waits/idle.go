@@ -14,7 +14,7 @@ func (r *rules) idle(class Class, f *Facts) Idle {
 		return Always
 	case class == Receive && IsClient(f.Wait):
 		return Never
-	case (class == Pipe || class == Terminal) && r.calls[string(f.Wait.GetCall())].way == writing:
+	case (class == Pipe || class == Terminal) && r.calls[string(f.Wait.GetCall())].disk == DiskWrite:
 		return Never
 	case class == Condition && waitsForRoom(f.User):
 		return Never

@@ -25,7 +25,7 @@ func Label(c Class, w *format.Wait) string {
 }
 
 func writes(call string) bool {
-	return slices.ContainsFunc(calls(), func(c Call) bool { return c.Name == call && c.way == writing })
+	return slices.ContainsFunc(calls(), func(c Call) bool { return c.Name == call && c.disk == DiskWrite })
 }
 
 // Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.

@@ -26,7 +26,7 @@ type interval struct {
 	isOpen   bool  // it was still blocked when the window closed
 }
 
-// readCapture reads a capture's off-CPU intervals with a recorded wait: those that ended, and those that lasted to the end.
+// readCapture reads a capture's off-CPU intervals of blocked threads, and others with a recorded wait: those that ended, and those that lasted to the end.
 func readCapture(t *testing.T, file string) *capture {
 	t.Helper()
 	c := &capture{file: file, offCPU: make(map[int32][]interval), known: make(map[int32]int64)}
@@ -50,11 +50,12 @@ func readCapture(t *testing.T, file string) *capture {
 			know(e.Task, e.Time)
 		}
 		switch {
-		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasWait != 0:
+		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasSince != 0:
 			v := e.Switch()
 			since, _ := v.Since()
-			state, _ := v.NextState()
-			add(v.Next(), e.Stack(), e.Wait(), state, since, e.Time, false)
+			if state, _ := v.NextState(); e.Flags&format.SwitchHasWait != 0 || state != format.StateRunnable && state&format.StatePreempted == 0 {
+				add(v.Next(), e.Stack(), e.Wait(), state, since, e.Time, false)
+			}
 		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
 			v := e.StateThread()
 			since, _ := v.Since()

@@ -34,6 +34,7 @@ func recordings() [][]*scenario {
 		{{name: "one-lock", finding: "one-lock"}, {name: "full-queue", finding: "full-queue"}},
 		{{name: "single-threaded", finding: "single-threaded"}, {name: "page-faults", finding: "page-faults"}},
 		{{name: "migrations", finding: "migrations"}, {name: "disk-bound", finding: "disk-bound"}},
+		{{name: "small-reads", finding: "disk-bound"}},
 		{{name: "cpu-starved", finding: "cpu-starved"}},
 		{{name: "wakeups", finding: "too-many-wakeups"}},
 		{{name: "short-lived", finding: "short-lived-processes", alone: true}},
@@ -74,6 +75,9 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, s := range all {
 		t.Run(s.name+"/Waits", func(t *testing.T) { checkWaits(t, s) })
+		if s.name == "small-reads" {
+			t.Run(s.name+"/Short", func(t *testing.T) { checkShortReads(t, s) })
+		}
 		t.Run(s.name+"/Idle", func(t *testing.T) { checkIdle(t, s) })
 		t.Run(s.name+"/Findings", func(t *testing.T) { checkFindings(t, s) })
 	}

@@ -69,3 +69,15 @@ func (th *thread) longWaits(c *capture) (ns int64) {
 	}
 	return ns
 }
+
+// checkShortReads expects that a thread that only reads a disk waits for nothing else, however short its waits are.
+func checkShortReads(t *testing.T, s *scenario) {
+	byClass := make(map[string]int64)
+	for _, i := range s.capture.offCPU[s.threads[0].tid] {
+		byClass[i.class.String()] += overlap(i.from, i.to, s.capture.open, s.capture.close)
+	}
+	disk, all := byClass[waits.Disk.String()]+byClass[waits.DiskRead.String()], sum(byClass)
+	if byClass[waits.Disk.String()] == 0 || float64(disk) < agree*float64(all) {
+		t.Errorf("the thread only reads a disk: %v", byClass)
+	}
+}

@@ -60,10 +60,13 @@ func fieldTables() string {
 func stateTable() string {
 	var b strings.Builder
 	b.WriteString("| Value | Written as |\n|---|---|\n| 0x0 | R |\n")
-	for bit := wprof.StateInterruptible; bit <= wprof.StateRTLock; bit <<= 1 {
+	for bit := wprof.StateInterruptible; bit <= wprof.KnownStates(); bit <<= 1 {
 		name := bit.String()
-		if bit == wprof.StateKillable {
+		switch bit {
+		case wprof.StateKillable:
 			name = "K, after the letter of another bit (DK)"
+		case wprof.StateIOWait:
+			name = "i, after the others: the kernel counts the wait as one for I/O (Di)"
 		}
 		fmt.Fprintf(&b, "| 0x%x | %s |\n", uint32(bit), name)
 	}

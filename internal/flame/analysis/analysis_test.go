@@ -44,7 +44,7 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 
 func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
-	flametest.CheckLines(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
+	flametest.CheckLines(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " uninterruptible: 4.000000 s 100.0% 40.0% 8 times",
 		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window (100%: one thread always at work)")
 }
 
@@ -68,7 +68,7 @@ func TestReadingOfAShortLifeIsOfThatLife(t *testing.T) {
 func TestAnalysisInterpretsCoverage(t *testing.T) {
 	p := flametest.Analysed()
 	flametest.CheckLines(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window (100%: one thread always at work)",
-		"reading: normal: most of the window is covered, 70% of it blocked", " (mostly disk wait)")
+		"reading: normal: most of the window is covered, 70% of it blocked", " (mostly uninterruptible)")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
 	if text := analysisOf(t, p, graph.View{}); !strings.Contains(text, "several threads: their time on the CPU") {
@@ -144,7 +144,7 @@ func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {
 func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
 	flametest.CheckLines(t, text, " not sampled: 0.001000 s 0.1% 0.1%",
-		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
+		" uninterruptible: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
 	for _, want := range []string{
 		"has a standard error of up to 8.5 percentage points.", "With --spread span only on-CPU intervals with a sample have stacks",
 		"To know it better, sample more often",
@@ -171,7 +171,7 @@ func TestVeryShortWindowHasNoRecorderShare(t *testing.T) {
 func TestAnalysisRanksBlockingStacks(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), graph.View{Inline: true})
 	flametest.CheckLines(t, text, "Top 2 blocking stacks of 2, innermost function first",
-		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
+		" 1. 4.000000 s, 57.1%: uninterruptible, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
 		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
 		"Top 1 waits for work of 1, innermost function first")
 }

@@ -65,7 +65,7 @@ func Notes() []string {
 const blocked = "blocked" // in a state without a name
 
 // Reason returns why a thread was off the CPU: its class, of blocked time what it waited for, or, where that is not known, the state in
-// which it left; "" if it was on the CPU, and for events. ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
+// which it left; "" if it was on the CPU, and for events.
 func (k *CellKey) Reason() string {
 	switch {
 	case k.Class.OnCPU() || k.Class == ClassEvent:
@@ -99,7 +99,7 @@ func reasons() []reason {
 		{format.StateParked, "parked"},
 		{format.StateIdle, "idle kernel thread"},
 		{format.StateRTLock, "rt lock"},
-		{format.StateUninterruptible | format.StateKillable, "disk wait"},
+		{format.StateUninterruptible | format.StateKillable, "uninterruptible"},
 		{format.StateInterruptible, "sleep"},
 	}
 }

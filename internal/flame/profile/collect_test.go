@@ -220,7 +220,7 @@ func TestThreadBlockedThroughTheWindow(t *testing.T) {
 		+0 cpu0 state_thread 2 state=D prio=120 since=-5000000000
 		+1000000 cpu0 state_thread 2 state=D prio=120 since=-5000000000 stack=4 open
 		end close=+1000000
-	`, profile.Options{}, graph.View{States: true}), `app-100;main;do_syscall_64;vfs_read;[disk wait]_[o] 1000000`)
+	`, profile.Options{}, graph.View{States: true}), `app-100;main;do_syscall_64;vfs_read;[uninterruptible]_[o] 1000000`)
 }
 
 // What is open when another session begins has the names and stacks of its own session, whose ids mean something else in the next one.

@@ -147,6 +147,30 @@ void disk_bound(void)
 	start("storing", stores, block);
 }
 
+enum { READ = 4096 };
+
+// Waits that are too short to be recorded one by one, and too many for the program's own spans.
+static void *reads(void *block)
+{
+	char path[] = "read.XXXXXX";
+	int file = TRY(mkostemp(path, O_DIRECT));
+
+	unlink(path);
+	TRY(pwrite(file, block, BLOCK, 0));
+	for (off_t at = 0;; at = (at + 17 * READ) % BLOCK)
+		TRY(pread(file, block, READ, at));
+	return NULL;
+}
+
+// A thread that reads a fast disk in small pieces, past the cache.
+void small_reads(void)
+{
+	void *block = NULL;
+
+	TRY(-posix_memalign(&block, 4096, BLOCK));
+	start("reading", reads, block);
+}
+
 static void *starts_processes(void *unused)
 {
 	char *const arguments[] = {"true", NULL}, *const environment[] = {NULL};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Reading the kernel's memory.
+ */
+#ifndef WPROF_READ_H
+#define WPROF_READ_H
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+
+/* A plain load where the kernel allows it at any address: calling the helper takes ten times as long. The first member of struct pt_regs is a word. */
+static __always_inline __u64 read_kernel_word(__u64 at)
+{
+	__u64 word = 0;
+
+	if (bpf_rdonly_cast)
+		return *(__u64 *)bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct pt_regs));
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
+#endif
