@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"wprof/format"
@@ -27,6 +28,13 @@ func (h *heapWatch) Write(b []byte) (int, error) {
 		h.peak = max(h.peak, m.HeapInuse)
 	}
 	return len(b), nil
+}
+
+// watchHeap returns a heapWatch. Until the test ends, garbage is collected as often as in the tools.
+func watchHeap(t *testing.T) *heapWatch {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	return &heapWatch{}
 }
 
 // createSpool returns a spool to write, which is closed when the test ends, and a function for the errors of writing it.
@@ -81,7 +89,7 @@ func boundMemoryOfARound(t *testing.T, appendSwitch func(to []byte, time int64, 
 	must(w.End(spool.Tail{Close: last + 1}))
 	s, err := w.Spool()
 	must(err)
-	watch := &heapWatch{}
+	watch := watchHeap(t)
 	summary, err := Finalise(s, format.NewWriter(watch, format.WriterOptions{}), Options{})
 	must(err)
 	if got := summary.Events[format.KindSwitch]; got != events || summary.Late != 0 {
@@ -119,7 +127,7 @@ func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
 	must(w.End(spool.Tail{Close: now}))
 	s, err := w.Spool()
 	must(err)
-	watch := &heapWatch{}
+	watch := watchHeap(t)
 	summary, err := Finalise(s, format.NewWriter(watch, format.WriterOptions{}), Options{Names: textNamer{}})
 	must(err)
 	if summary.Samples != samples || summary.Stacks.User != samples || summary.Sections < 3 {
@@ -152,7 +160,7 @@ func TestMemoryIsBoundedWhateverThreadsThereAre(t *testing.T) {
 	must(w.End(spool.Tail{Close: now}))
 	s, err := w.Spool()
 	must(err)
-	watch := &heapWatch{}
+	watch := watchHeap(t)
 	summary, err := Finalise(s, format.NewWriter(watch, format.WriterOptions{Level: 1}), Options{})
 	must(err)
 	if n := summary.Events[format.KindSwitch]; n != switches || summary.LostByCause[format.CauseDefinition] < switches/2 {

@@ -78,8 +78,9 @@ func TestOutputIsSoundWhicheverBlocksAreMissing(t *testing.T) {
 	for name, blocks := range streamsToDamage(t) {
 		t.Logf("%s: %d blocks", name, len(blocks))
 		for from := range blocks {
-			for to := from + 1; to <= min(len(blocks), from+18); to++ {
-				if to-from == len(blocks) {
+			for _, length := range [...]int{1, 2, 3, 4, 5, 6, 9, 13, 18} {
+				to := from + length
+				if to > len(blocks) || length == len(blocks) {
 					continue
 				}
 				gone := slices.Concat(bytes.Join(blocks[:from], nil), bytes.Join(blocks[to:], nil))

@@ -116,14 +116,22 @@ func pingPong(rounds int) error {
 // unsure are threads that have a state in Perfetto that no event reported: Perfetto has to end a run somewhere.
 const unsure = `(select tid from thread_state join thread using (utid) where state is null)`
 
-// byTID is a number for each thread.
-func byTID(t *testing.T, trace, sql string) map[int64]int64 {
+// found is what the engine has of a trace.
+type found struct{ ran, flows, names, marks, rows []engine.Row }
+
+// find asks for everything at once: the engine holds one trace at a time, and loading it takes far longer than a query.
+func find(t *testing.T, trace, ran, flows, marks, rows string) found {
 	t.Helper()
-	all := make(map[int64]int64)
-	for _, row := range engine.Query(t, trace, sql)[0] {
-		all[row["tid"].(int64)] = row["n"].(int64)
-	}
-	return all
+	all := engine.Query(t, trace, ran, flows,
+		`select tid, group_concat(thread.name) as name, count(*) as times from thread where tid between 1 and 4194304 group by tid`,
+		`select slice.name, count(*) as n from slice where `+marks+` group by 1`, rows)
+	return found{all[0], all[1], all[2], all[3], all[4]}
+}
+
+// rowsOf selects slices by thread and name.
+func rowsOf(name, of string) string {
+	return `select tid || ' ' || ` + name + ` as name, count(*) as n, sum(slice.dur) as dur from slice
+		join thread_track on track_id = thread_track.id join thread using (utid) where ` + of + ` group by 1`
 }
 
 // Perfetto's engine loads the JSON without an error, and has the same in it as in wprof-perfetto's trace: for each
@@ -132,10 +140,39 @@ func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 	t.Parallel()
 	all := record(t)
 	engine.CheckCounts(t, all.json)
-	want := byTID(t, all.perfetto, `select tid, sum(dur) as n from sched join thread using (utid)
-		where tid between 1 and 4194304 and dur > 0 and tid not in `+unsure+` group by tid`)
-	got := byTID(t, all.json, `select tid, sum(dur) as n from slice join thread_track on track_id = thread_track.id
-		join thread using (utid) where slice.name = 'Running' group by tid`)
+	flows := `select count(*) as n from flow join slice on slice.id = slice_in where slice.name not like 'forked by %'` // only Perfetto's has these
+	got := find(t, all.json, `select tid, sum(dur) as n from slice join thread_track on track_id = thread_track.id
+		join thread using (utid) where slice.name = 'Running' group by tid`, flows,
+		`category in ('wakes', 'preempts', 'life')`, rowsOf(`slice.name`, `category = 'thread' and slice.name not like 'Runnable%'`))
+	missed := `select slice.name, count(*) from flow join slice on slice.id = slice_in where slice.name != 'Running' group by 1`
+	if rows := engine.Query(t, all.json, missed)[0]; len(rows) > 0 {
+		t.Errorf("arrows end at other slices than those of running: %v", rows)
+	}
+	want := find(t, all.perfetto, `select tid, sum(dur) as n from sched join thread using (utid)
+		where tid between 1 and 4194304 and dur > 0 and tid not in `+unsure+` group by tid`, flows,
+		`dur = 0 and slice.name not like 'forked by %' and slice.name not like 'woken by %'`,
+		rowsOf(`iif(slice.name like 'on CPU %', 'Running', replace(slice.name, ' (open)', ''))`, `slice.dur > 0`))
+	compareTimes(t, got.ran, want.ran)
+	if got, want := got.flows[0]["n"], want.flows[0]["n"].(int64); got != want || want < 4000 {
+		t.Errorf("the JSON has %d arrows, Perfetto's format %d", got, want)
+	}
+	compareNames(t, &got, &want)
+	compareMarks(t, got.marks, want.marks)
+	compareRows(t, got.rows, want.rows)
+}
+
+// byTID is a number for each thread.
+func byTID(rows []engine.Row) map[int64]int64 {
+	all := make(map[int64]int64)
+	for _, row := range rows {
+		all[row["tid"].(int64)] = row["n"].(int64)
+	}
+	return all
+}
+
+func compareTimes(t *testing.T, json, perfetto []engine.Row) {
+	t.Helper()
+	got, want := byTID(json), byTID(perfetto)
 	if len(want) < 100 {
 		t.Errorf("only %d threads have run", len(want))
 	}
@@ -144,34 +181,21 @@ func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 			t.Errorf("thread %d has run for %d ns in the JSON, in Perfetto's format for %d", tid, got[tid], ran)
 		}
 	}
-	flows := `select count(*) as n, 0 as tid from flow join slice on slice.id = slice_in where slice.name not like 'forked by %'` // only Perfetto's has these
-	if got, want := byTID(t, all.json, flows), byTID(t, all.perfetto, flows); !maps.Equal(got, want) || want[0] < 4000 {
-		t.Errorf("the JSON has %d arrows, Perfetto's format %d", got[0], want[0])
-	}
-	missed := `select slice.name, count(*) from flow join slice on slice.id = slice_in where slice.name != 'Running' group by 1`
-	if rows := engine.Query(t, all.json, missed)[0]; len(rows) > 0 {
-		t.Errorf("arrows end at other slices than those of running: %v", rows)
-	}
-	compareNames(t, all, want)
-	compareMarks(t, all)
-	compareRows(t, all)
 }
 
 // compareRows compares what each thread does with the thread view of Perfetto's format, also of threads of which switches
 // are missing: the same slices, by name.
-func compareRows(t *testing.T, all traces) {
+func compareRows(t *testing.T, json, perfetto []engine.Row) {
 	t.Helper()
 	type slices struct{ number, length int64 }
-	rows := func(trace, name, of string) map[string]slices {
-		found := make(map[string]slices)
-		for _, row := range engine.Query(t, trace, `select tid || ' ' || `+name+` as name, count(*) as n, sum(slice.dur) as dur from slice
-			join thread_track on track_id = thread_track.id join thread using (utid) where `+of+` group by 1`)[0] {
-			found[printable(row["name"].(string))] = slices{row["n"].(int64), row["dur"].(int64)}
+	byName := func(rows []engine.Row) map[string]slices {
+		all := make(map[string]slices)
+		for _, row := range rows {
+			all[printable(row["name"].(string))] = slices{row["n"].(int64), row["dur"].(int64)}
 		}
-		return found
+		return all
 	}
-	got := rows(all.json, `slice.name`, `category = 'thread' and slice.name not like 'Runnable%'`)
-	want := rows(all.perfetto, `iif(slice.name like 'on CPU %', 'Running', replace(slice.name, ' (open)', ''))`, `slice.dur > 0`)
+	got, want := byName(json), byName(perfetto)
 	for name, w := range want {
 		if got[name] != w {
 			t.Errorf("thread and slice %s: the JSON has %+v, Perfetto's format %+v", name, got[name], w)
@@ -184,16 +208,16 @@ func compareRows(t *testing.T, all traces) {
 }
 
 // compareMarks counts marks by name: a name is that of the moment, also of a thread that is renamed soon after.
-func compareMarks(t *testing.T, all traces) {
+func compareMarks(t *testing.T, json, perfetto []engine.Row) {
 	t.Helper()
-	marks := func(trace, of string) map[string]int64 {
+	byName := func(rows []engine.Row) map[string]int64 {
 		counts := make(map[string]int64)
-		for _, row := range engine.Query(t, trace, `select slice.name, count(*) as n from slice where `+of+` group by 1`)[0] {
+		for _, row := range rows {
 			counts[printable(row["name"].(string))] += row["n"].(int64)
 		}
 		return counts
 	}
-	got, want := marks(all.json, `category in ('wakes', 'preempts', 'life')`), marks(all.perfetto, `dur = 0 and slice.name not like 'forked by %' and slice.name not like 'woken by %'`)
+	got, want := byName(json), byName(perfetto)
 	for name := range maps.Keys(want) {
 		if got[name] != want[name] {
 			t.Errorf("the JSON has %d marks %q, Perfetto's format %d", got[name], name, want[name])
@@ -218,17 +242,16 @@ func printable(name string) string {
 }
 
 // compareNames leaves out tids that two threads had: Perfetto distinguishes them.
-func compareNames(t *testing.T, all traces, of map[int64]int64) {
+func compareNames(t *testing.T, json, perfetto *found) {
 	t.Helper()
-	const names = `select tid, group_concat(thread.name) as name, count(*) as times from thread where tid between 1 and 4194304 group by tid`
-	ours := make(map[int64]string)
-	for _, row := range engine.Query(t, all.json, names)[0] {
+	ours, runs := make(map[int64]string), byTID(perfetto.ran)
+	for _, row := range json.names {
 		ours[row["tid"].(int64)], _ = row["name"].(string)
 	}
 	compared := 0
-	for _, row := range engine.Query(t, all.perfetto, names)[0] {
+	for _, row := range perfetto.names {
 		tid := row["tid"].(int64)
-		if _, runs := of[tid]; !runs || row["times"].(int64) != 1 {
+		if _, runs := runs[tid]; !runs || row["times"].(int64) != 1 {
 			continue
 		}
 		compared++

@@ -29,6 +29,7 @@ func Main(m *testing.M, programs ...C) {
 
 func run(m *testing.M, programs []C) int {
 	_ = os.Unsetenv("DEBUGINFOD_URLS") // no test needs more than this machine
+	_ = os.Unsetenv("GOGC")            // it is set for this process, not for the tools
 	if folder = os.Getenv("WPROF_TEST_TOOLS"); folder != "" {
 		return m.Run()
 	}
