@@ -69,7 +69,7 @@ const (
 
 func parse(inv *cli.Invocation) (*request, error) {
 	q := &request{}
-	for _, step := range []func(*cli.Invocation) error{q.readMode, q.readFrames, q.readOutputs, q.readFilters, q.readDiff, q.readBuckets, q.checkRoot} {
+	for _, step := range []func(*cli.Invocation) error{q.readMode, q.readFrames, q.readOutputs, q.readFilters, q.readDiff, q.readBuckets} {
 		if err := step(inv); err != nil {
 			return nil, err
 		}
@@ -283,14 +283,9 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	return nil
 }
 
-// checkRoot refuses outputs that cannot show a root.
-func (q *request) checkRoot(*cli.Invocation) error {
-	for _, out := range q.outputs {
-		if q.view.By == graph.ByWait && out.form == formHTML {
-			return cli.Usagef("--by wait is for --svg and --folded; on a page, choose \"reasons\"")
-		}
-	}
-	return nil
+// analyses reports whether there is an analysis among the outputs.
+func (q *request) analyses() bool {
+	return q.folder != "" || slices.ContainsFunc(q.outputs, func(out output) bool { return out.form == formAnalysis })
 }
 
 // setDetail sets what the profile must keep apart for the outputs.
@@ -302,7 +297,7 @@ func (q *request) setDetail() {
 	for _, out := range q.outputs {
 		switch out.form {
 		case formHTML:
-			c.Threads, c.Slot, c.MaxSlots, c.Stretch = true, pageSlotMin, pageSlots, true
+			c.Threads, c.Objects, c.Slot, c.MaxSlots, c.Stretch = true, true, pageSlotMin, pageSlots, true
 		case formPprof:
 			c.Threads, c.Addresses, c.CPUs = true, true, true
 		case formSpeedscope:

@@ -7,6 +7,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/flame/profile"
+	"wprof/internal/waits"
 )
 
 // sample describes a made-up profile.
@@ -24,6 +25,7 @@ func (s sample) profile() *profile.Profile {
 	m.p = &profile.Profile{
 		Slot: int64(100 * time.Millisecond), Slots: s.slots,
 		Frames: make([]profile.Frame, 1), Nodes: make([]profile.Node, 1), Labels: make([]profile.Label, 1), Wakes: make([]profile.Wake, 1),
+		Objects: []string{"", "recv 10.0.0.3:5432", "lock 0x7f3a5c0010c0 of 12", "data/stock.db"},
 	}
 	span := m.p.Slot * int64(s.slots)
 	m.p.About = profile.About{
@@ -185,6 +187,9 @@ func (m *sampleMaker) key(label profile.LabelID) profile.CellKey {
 		k.Class, k.State = profile.ClassBlocked, format.StateInterruptible
 	case 7:
 		k.Class, k.Stack = profile.ClassNew, 0
+	}
+	if k.Class == profile.ClassBlocked {
+		k.Wait.Class, k.Object = waits.Class(m.random.IntN(waits.Count)), profile.ObjectID(m.random.IntN(len(m.p.Objects)))
 	}
 	if k.Class.OffCPU() && !m.plain && m.random.IntN(3) > 0 {
 		k.Wake = m.wake(label)

@@ -154,8 +154,8 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 		b.path = append(b.path, b.step(b.v.Root(s.p, c), b.v.rootKind(c), ""))
 	}
 	if b.v.By == ByWait {
-		if c.Object != 0 {
-			b.path = append(b.path, b.step(s.p.Objects[c.Object], b.v.rootKind(c), ""))
+		if object := s.p.Object(c); object != "" {
+			b.path = append(b.path, b.step(object, b.v.rootKind(c), ""))
 		}
 		b.path = append(b.path, b.step(RootName(&s.p.Labels[c.Label], ByProcess), KindRoot, ""))
 	}

@@ -29,7 +29,7 @@ const (
 	ByComm // names of threads
 	ByCPU
 	ByNone
-	ByWait // what threads waited for: its class, then what it is, then the process; not in pages, whose numbers end before it
+	ByWait // what threads waited for: its class, then what it is, then the process
 )
 
 // View selects which part of a profile is shown, and with which frames.
@@ -160,9 +160,15 @@ func RootName(l *profile.Label, by Root) string {
 
 // rootKind returns the kind of the root frame of a cell.
 func (v *View) rootKind(c *profile.Cell) Kind {
+	if v.By == ByWait {
+		return WaitKind(c)
+	}
+	return KindRoot
+}
+
+// WaitKind returns the kind of the root frame of a cell by what its thread waited for.
+func WaitKind(c *profile.Cell) Kind {
 	switch {
-	case v.By != ByWait:
-		return KindRoot
 	case c.Class == profile.ClassBlocked || c.Class == profile.ClassIdle:
 		return KindWait + Kind(c.Wait.Class)
 	case c.Class.Delay():
@@ -199,7 +205,7 @@ func (v *View) Threads(p *profile.Profile) iter.Seq[*profile.Thread] {
 
 // apart returns what the view keeps apart.
 func (v *View) apart() profile.Apart {
-	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess, CPUs: v.By == ByCPU}
+	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess || v.By == ByWait, CPUs: v.By == ByCPU}
 }
 
 // Sampling returns how well the on-CPU time of the view's threads is sampled, whether or not the view shows it.

@@ -205,18 +205,25 @@ func numbersOf(used []bool) []uint32 {
 	return numbers
 }
 
-// timeKind is a class of time with its notes: without reasons and with them.
+// timeKind is a class of time with its notes, without reasons and with them, and the names of what threads waited for: of its class and of
+// itself.
 type timeKind struct {
 	class        profile.Class
 	plain, state uint32
+	wait, object uint32
 }
 
 func (e *pageEncoder) kindOf(c *profile.Cell) timeKind {
-	return timeKind{
+	k := timeKind{
 		class: c.Class,
 		plain: e.noteOf(&graph.View{}, c),
 		state: e.noteOf(&graph.View{States: true}, c),
+		wait:  e.names.of(graph.WaitRoot(c), graph.WaitKind(c)),
 	}
+	if object := e.use.p.Object(c); object != "" {
+		k.object = e.names.of(object, graph.WaitKind(c))
+	}
+	return k
 }
 
 // noteOf returns the number of the note that a view has for a cell.
@@ -242,6 +249,8 @@ func (e *pageEncoder) encodeKinds() {
 		e.number(uint64(k.class))
 		e.number(uint64(k.plain))
 		e.number(uint64(k.state))
+		e.number(uint64(k.wait))
+		e.number(uint64(k.object))
 	}
 }
 

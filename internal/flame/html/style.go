@@ -16,7 +16,7 @@ func pageStyle() string {
 
 func toneProperties(scheme int) string {
 	var all strings.Builder
-	for _, tones := range [][]web.Tone{web.TimeTones(), web.ChangeTones(), web.PlainTones(), web.BandTones()} {
+	for _, tones := range [][]web.Tone{web.TimeTones(), web.ChangeTones(), web.PlainTones(), web.BandTones(), web.WaitTones()} {
 		for _, t := range tones {
 			fmt.Fprintf(&all, "--%s:%s;", t.Class, t.Hex[scheme])
 		}

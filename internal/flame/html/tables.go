@@ -49,13 +49,14 @@ type pageUse struct {
 	nodes   []bool
 	labels  []bool
 	wakes   []bool
-	cpus    []uint32 // in order; empty if CPUs were not kept apart
+	cpus    []uint32          // in order; empty if CPUs were not kept apart
+	waits   map[pageName]bool // what threads waited for
 }
 
 func usedBy(p *profile.Profile, v *graph.View, only func(*profile.Thread) bool) *pageUse {
 	u := &pageUse{
 		p: p, v: v, frames: make([]bool, len(p.Frames)), nodes: make([]bool, len(p.Nodes)),
-		labels: make([]bool, len(p.Labels)), wakes: make([]bool, len(p.Wakes)),
+		labels: make([]bool, len(p.Labels)), wakes: make([]bool, len(p.Wakes)), waits: make(map[pageName]bool),
 	}
 	u.nodes[p.NotSampled] = true
 	cpus := make(map[uint32]bool)
@@ -69,6 +70,8 @@ func usedBy(p *profile.Profile, v *graph.View, only func(*profile.Thread) bool) 
 			c := &t.Cells[i]
 			u.nodes[c.Stack], u.labels[c.Label] = true, true
 			u.wake(c.Wake)
+			u.waits[pageName{graph.WaitRoot(c), graph.WaitKind(c)}] = true
+			u.waits[pageName{p.Object(c), graph.WaitKind(c)}] = true
 			if c.CPU != profile.NoCPU {
 				cpus[c.CPU] = true
 			}
@@ -122,6 +125,11 @@ func (u *pageUse) names() *pageNames {
 	n.add(graph.CPURoot(profile.NoCPU), graph.KindRoot)
 	for _, cpu := range u.cpus {
 		n.add(graph.CPURoot(cpu), graph.KindRoot)
+	}
+	for wait := range u.waits {
+		if wait.text != "" {
+			n.add(wait.text, wait.kind)
+		}
 	}
 	for _, note := range graph.Notes() {
 		n.add(note, graph.NoteKind(note))

@@ -16,6 +16,14 @@ type waitObject struct {
 	class waits.Class
 }
 
+// Object returns what the thread of a cell waited for; "" if that is not known.
+func (p *Profile) Object(c *Cell) string {
+	if c.Object == 0 {
+		return ""
+	}
+	return p.Objects[c.Object]
+}
+
 // maxObjects bounds what is kept apart; what comes after that has no object.
 const maxObjects = 1 << 14
 

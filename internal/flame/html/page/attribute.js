@@ -88,7 +88,7 @@ class Attribution {
       if (this.view.hasThread(thread)) this.#collect(thread, all);
       if (thread % 64 === 0) yield;
     }
-    const anyProcess = this.view.by !== BY.process;
+    const anyProcess = this.view.by !== BY.process && this.view.by !== BY.wait;
     let small = all;
     if (this.view.by !== BY.thread) {
       small = this.#divideLarge(all, false);

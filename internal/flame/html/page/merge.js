@@ -138,8 +138,15 @@ class Shaper {
       case BY.thread: return this.shape.step(at, profile.threadRoot[label], mark, 0);
       case BY.comm: return this.shape.step(at, profile.commRoot[label], mark, 0);
       case BY.cpu: return this.shape.step(at, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
+      case BY.wait: return this.shape.step(this.#waitRoot(at, profile.cellKind[cell]), profile.processRoot[label], mark, 0);
       default: return at;
     }
+  }
+
+  #waitRoot(at, kind) {
+    const {kindWait, kindObject} = this.profile;
+    at = this.shape.step(at, kindWait[kind], MARK.none, 0);
+    return kindObject[kind] > 0 ? this.shape.step(at, kindObject[kind], MARK.none, 0) : at;
   }
 
   // stack is the node of a stack's last frame, with a mark.

@@ -68,11 +68,11 @@ class Page {
   }
 
   #paint() {
-    const palette = new Palette(getComputedStyle(document.documentElement));
-    this.flame.paint(palette);
-    this.strip?.paint(palette);
+    this.palette = new Palette(getComputedStyle(document.documentElement));
+    this.flame.paint(this.palette);
+    this.strip?.paint(this.palette);
     this.lanes?.draw();
-    this.#legend(palette);
+    this.#legend();
   }
 
   openLanes(isOpen) {
@@ -81,7 +81,8 @@ class Page {
     this.link.changed();
   }
 
-  #legend(palette) {
+  #legend() {
+    const {palette, profile} = this;
     const swatch = (fill) => {
       const box = document.createElement('i');
       box.style.background = fill;
@@ -96,20 +97,28 @@ class Page {
       return entry;
     };
     const user = (share) => palette.tones[`t${share * SHADES + 1}`].fill;
-    if (this.profile.base) {
+    if (profile.base) {
       const change = (step) => palette.tones[`d${STEPS + step}`].fill;
       const steps = Array.from({length: STEPS}, (_, i) => i + 1);
       at('#colours').replaceChildren(item('shrank', ...steps.map((n) => change(-n)).reverse()), item('same', change(0)),
         item('grew, by share of the whole', ...steps.map(change)), item('width: the larger of both'));
     } else at('#colours').replaceChildren(
       item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
-      item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
+      item('off CPU, kernel', user(9)), ...this.#waits().map(([kind, name]) => item(name, palette.tones[`wait-${kind - KIND.wait}`].fill)), item('process, thread or CPU', palette.tones.root.fill),
       item('runnable', palette.tones.delay.fill),
       item('[note]', palette.tones['note-on'].fill, palette.tones['note-off'].fill, palette.tones.note.fill),
       item('waits for work', palette.tones.idle.fill), item('small frames', palette.tones.small.fill), item('unknown', palette.tones.unknown.fill),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(text, palette.times[i])));
     if (this.strip?.bands) this.#showStrip();
+  }
+
+  // waits are the classes of what threads waited for, if the graph has them: the kinds of their frames, and their names. Frames of
+  // the unknown class, which is the first one, have the names of states.
+  #waits() {
+    const {kindWait, name, nameKind} = this.profile;
+    const kinds = new Map(this.view.by === BY.wait ? Array.from(kindWait, (wait) => [nameKind[wait], name[wait]]) : []);
+    return [...kinds].filter(([kind]) => kind > KIND.wait).sort(([a], [b]) => a - b);
   }
 
   // change shows another view; the promise resolves when it is shown.
@@ -153,6 +162,7 @@ class Page {
     const number = ++this.#merging;
     this.#caption();
     this.controls.show(view, this.isIcicle, this.shows);
+    if (differs('by')) this.#legend();
     if (differs('mode', 'idle', 'fold', 'threads')) this.#showStrip();
     else this.strip?.select(view);
     this.lanes?.show(view);
@@ -371,7 +381,7 @@ class Page {
   }
 
   #nextRoot() {
-    const next = (this.view.by + 1) % (BY.none + 1);
+    const next = (this.view.by + 1) % (BY.wait + 1);
     return next === BY.cpu && !this.profile.hasCPUs ? BY.none : next;
   }
 }

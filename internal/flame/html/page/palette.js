@@ -6,6 +6,7 @@ class Palette {
     for (let i = 0; i < 2 * SHARES * SHADES; i++) this.tones[`t${i}`] = inked(of(`t${i}`));
     for (let i = 0; i < 2 * (2 * STEPS + 1); i++) this.tones[`d${i}`] = inked(of(`d${i}`));
     for (const name of ['root', 'note', 'note-on', 'note-off', 'delay', 'unknown', 'idle', 'small', 'past', 'hit']) this.tones[name] = inked(of(name));
+    for (let i = 0, tone; (tone = of(`wait-${i}`)); i++) this.tones[`wait-${i}`] = inked(tone);
     for (const name of ['page', 'text', 'faint', 'line', 'accent']) this[name] = of(name);
     this.times = BANDS.map((_, i) => of(`time-${i}`));
   }

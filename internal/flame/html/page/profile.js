@@ -83,15 +83,19 @@ class Profile {
     }
   }
 
-  // A kind is a class of time and the names of its notes, without and with reasons.
+  // A kind is a class of time and the names of its notes, without and with reasons, and of what threads waited for: of its class and of itself.
   #readKinds(about, packed) {
     this.kindClass = new Uint8Array(about.kinds);
     this.kindNote = new Uint32Array(about.kinds);
     this.kindReason = new Uint32Array(about.kinds);
+    this.kindWait = new Uint32Array(about.kinds);
+    this.kindObject = new Uint32Array(about.kinds);
     for (let i = 0; i < about.kinds; i++) {
       this.kindClass[i] = packed.number();
       this.kindNote[i] = packed.number();
       this.kindReason[i] = packed.number();
+      this.kindWait[i] = packed.number();
+      this.kindObject[i] = packed.number();
     }
   }
 
@@ -101,7 +105,7 @@ class Profile {
     this.threadLabel = new Uint32Array(about.threads);
     this.lifetime = new Float64Array(about.threads);
     this.cellsFrom = new Uint32Array(about.threads + 1); // cells of thread i end where those of i+1 begin
-    this.cellKind = new Uint16Array(about.cells);
+    this.cellKind = new (about.kinds <= 2 ** 16 ? Uint16Array : Uint32Array)(about.cells);
     this.cellLabel = new Uint32Array(about.cells);
     this.cellStack = new Uint32Array(about.cells);
     this.cellCPU = new Uint16Array(about.cpus ? about.cells : 0);

@@ -2,7 +2,7 @@
 const MODE = {wall: 0, onCPU: 1, offCPU: 2, waker: 3};
 
 // What root frames stand for; internal/flame/graph's Root.
-const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4};
+const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4, wait: 5};
 
 // View selects which part of a profile is shown, and with which frames. It is immutable.
 class View {
