@@ -53,7 +53,7 @@ func OutputFlags() cli.Group {
 		form("html", "An HTML page on which you select the time range, the threads and the kind of time."),
 		form("pprof", "A profile for go tool pprof."),
 		form("speedscope", "Each thread in order of time, for speedscope."),
-		form("analysis", "A text summary: on-CPU time, off-CPU time by reason, and the longest waits."),
+		form("analysis", "A text summary: the report of wprof-info, sampling, and the longest blocking stacks."),
 		{Name: "report", Kind: cli.String, Value: "PREFIX", Files: true, Usage: "Write a full report: PREFIX.svg, PREFIX.folded and PREFIX_single_thread_analysis.txt. For several threads also the folder multithread_PREFIX with these files of each thread and a table of all; thread files of an earlier report are deleted there. A summary with the file names goes to standard output, or to -o FILE."},
 		{Name: "per-thread", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write a flame graph, folded stacks and an analysis of each thread into this folder, and a table of all threads."},
 		{Name: "buckets", Kind: cli.Duration, Value: "DURATION", Usage: "Write one file of folded stacks per interval of this length: with -o out.folded, out.0000.folded and so on. A number without a unit is milliseconds, from 100 on."},

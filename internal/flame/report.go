@@ -124,7 +124,7 @@ func (q *request) writeReportFolder(inv *cli.Invocation, p *profile.Profile) err
 // its capture.
 func (q *request) summary(inv *cli.Invocation, p *profile.Profile) string {
 	var b strings.Builder
-	analysis.WriteCoverage(&b, p, q.view)
+	analysis.WriteCoverage(&b, q.reports.Report())
 	fmt.Fprintln(&b)
 	width := utf8.RuneCountInString(printable.Text(q.report.analysis()))
 	row := func(path, what string) { fmt.Fprintf(&b, "  %-*s  %s\n", width, printable.Text(path), what) }

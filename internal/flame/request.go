@@ -11,6 +11,7 @@ import (
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/internal/report"
 )
 
 // request is what the flags select.
@@ -29,8 +30,9 @@ type request struct {
 	input    filter.Options
 	base     filter.Options // of the capture to compare with
 	filtered bool           // flags of the filter were given, but for those of only
-	only     filter.Spec    // the threads that are reported where their wakers may be others
-	lineless string         // the capture that was reported to have no source lines
+	only     filter.Spec    // the threads that are shown, where others explain what they wait for
+	reports  *report.Collector
+	lineless string // the capture that was reported to have no source lines
 }
 
 // form is an output format.
@@ -214,7 +216,7 @@ func (q *request) pathOf(inv *cli.Invocation, out output) string {
 func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
 	q.filtered = filter.FlagsGiven(inv)
-	if q.view.Mode == graph.Waker {
+	if q.view.Mode == graph.Waker || q.analyses() { // the others explain what these wait for
 		q.only, o.Threads = o.Threads, filter.Spec{}
 		q.filtered = filter.EventFlagsGiven(inv)
 	}

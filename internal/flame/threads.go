@@ -33,7 +33,7 @@ type ThreadFile struct {
 
 // writeThreadFiles writes the files of each thread of a view, thread_TID_ROLE and a suffix, and a table of all threads to the
 // file called table.
-func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View, files ...ThreadFile) error {
+func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View, reports analysis.Reports, files ...ThreadFile) error {
 	names := make(threadNames)
 	for t := range v.Threads(p) {
 		one := *p
@@ -45,7 +45,7 @@ func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View,
 			}
 		}
 	}
-	return writeFile(in, table, func(w io.Writer) error { return analysis.WriteThreads(w, p, v) })
+	return writeFile(in, table, func(w io.Writer) error { return analysis.WriteThreads(w, p, v, reports) })
 }
 
 // folderPrefix comes before the report's name in the name of its folder.

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"wprof/internal/flame/analysis"
 	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+	"wprof/internal/report"
+	"wprof/internal/timeline"
 )
 
 // shelf is a folder in memory.
@@ -39,17 +43,29 @@ func (f *shelved) Commit() error {
 
 func (f *shelved) Abort() {}
 
+// reports say which thread they are about by its number of threads.
+type reports struct{}
+
+func (reports) Report() *report.Report { return &report.Report{Threads: 3} }
+
+func (reports) ThreadReport(of timeline.Key) *report.Report {
+	return &report.Report{Threads: int(of.TID)}
+}
+
 func TestThreadsHaveTheirOwnFiles(t *testing.T) {
 	p := flametest.Analysed()
 	again := *p.Threads[1] // the same thread id, used again
 	p.Threads = append(p.Threads, &again)
 	in := &shelf{files: make(map[string]string)}
-	if err := writeThreadFiles(p, in, ThreadTable("a/multithread_b.c/"), graph.View{}, ThreadFile{Suffix: "_analysis.txt", Write: analysis.Write}); err != nil {
+	texts := ThreadFile{Suffix: "_analysis.txt", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
+		return analysis.Write(w, p, v, reports{}.ThreadReport(analysis.KeyOf(p.Threads[0])))
+	}}
+	if err := writeThreadFiles(p, in, ThreadTable("a/multithread_b.c/"), graph.View{}, reports{}, texts); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"thread_10_main_analysis.txt": "threads: 1", "thread_11_kworker_0_1__x__analysis.txt": "total: 4.000000 s 100.0% 40.0%",
-		"thread_11_kworker_0_1__x__2_analysis.txt": "threads: 1", "b.c_thread_analysis.txt": "threads: 3",
+		"thread_10_main_analysis.txt": "threads: 10", "thread_11_kworker_0_1__x__analysis.txt": "threads: 11",
+		"thread_11_kworker_0_1__x__2_analysis.txt": "threads: 11", "b.c_thread_analysis.txt": "threads: 3",
 	} {
 		flametest.CheckLines(t, in.files[name], want)
 	}
@@ -57,7 +73,7 @@ func TestThreadsHaveTheirOwnFiles(t *testing.T) {
 		t.Errorf("%d files, want 4", len(in.files))
 	}
 	in = &shelf{files: make(map[string]string), failing: "thread_10_main_analysis.txt"}
-	if err := writeThreadFiles(p, in, "x", graph.View{}, ThreadFile{Suffix: "_analysis.txt", Write: analysis.Write}); err == nil || err.Error() != "no space" {
+	if err := writeThreadFiles(p, in, "x", graph.View{}, reports{}, texts); err == nil || err.Error() != "no space" {
 		t.Errorf("a full disk is reported as %v", err)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"wprof/format"
 	"wprof/internal/browser"
 	"wprof/internal/cli"
+	"wprof/internal/cmdline"
 	"wprof/internal/filter"
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/profile"
 	"wprof/internal/printable"
+	"wprof/internal/report"
 )
 
 // Run is the tool.
@@ -119,6 +121,10 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	collect := q.collect
 	if q.only.IsAny() {
 		collect.Selector = filter.NewSelector(q.only, r)
+	}
+	if q.analyses() {
+		q.reports = report.NewCollector(r, report.Options{Limit: report.DefaultLimit, Source: cmdline.Files(inv.Args), Selector: filter.NewSelector(q.only, r), Threads: q.folder != ""})
+		collect.Also = q.reports
 	}
 	p, err = profile.Collect(r, collect)
 	if collect.Selector != nil && len(p.Threads) == 0 && of.messages.Empty != "" {

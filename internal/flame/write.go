@@ -137,7 +137,7 @@ func (q *request) writeFolder(inv *cli.Invocation, p *profile.Profile) error {
 }
 
 func (q *request) writeThreads(folder *cli.Folder, p *profile.Profile) error {
-	if err := writeThreadFiles(p, threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
+	if err := writeThreadFiles(p, threadFolder{folder}, ThreadTable(q.folder), q.view, q.reports, q.threadFiles()...); err != nil {
 		return cli.Failf("%w", err)
 	}
 	return nil
@@ -187,7 +187,7 @@ func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 	case formSpeedscope:
 		return speedscope.Write(w, p, q.view)
 	case formAnalysis:
-		return analysis.Write(w, p, q.view)
+		return analysis.Write(w, p, q.view, q.reports.Report())
 	}
 	return folded.Write(w, p, q.view, q.text)
 }
@@ -226,7 +226,9 @@ func (q *request) threadFiles() []ThreadFile {
 			return svg.Write(w, graph.Of(p, v), q.picture(p, v))
 		}},
 		{Suffix: ".folded", Write: func(w io.Writer, p *profile.Profile, v graph.View) error { return folded.Write(w, p, v, q.text) }},
-		{Suffix: "_analysis.txt", Write: analysis.Write},
+		{Suffix: "_analysis.txt", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
+			return analysis.Write(w, p, v, q.reports.ThreadReport(analysis.KeyOf(p.Threads[0])))
+		}},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"wprof/internal/cli"
 	"wprof/internal/printable"
@@ -56,28 +55,4 @@ func name[T string | []byte](raw T) string {
 		return s
 	}
 	return strconv.Quote(s)
-}
-
-// shellWords returns the words of a command, quoted for a shell.
-func shellWords(argv []string) []string {
-	words := make([]string, len(argv))
-	for i, arg := range argv {
-		words[i] = shellWord(arg)
-	}
-	return words
-}
-
-func shellWord(s string) string {
-	const plain = "-_./=:,@%+"
-	special := func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r)
-	}
-	switch quoted := strconv.Quote(s); {
-	case s != "" && !strings.ContainsFunc(s, special):
-		return s
-	case quoted == `"`+s+`"` || name(s) == s:
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	default:
-		return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/cmdline"
 	"wprof/internal/printable"
 )
 
@@ -60,7 +61,7 @@ func (r *Recording) printSession(w io.Writer) {
 	fact(w, "recorded", "%s", r.when())
 	r.printJumps(w)
 	if len(s.Command) > 0 {
-		factWords(w, "command", shellWords(s.Command), ` \`)
+		factWords(w, "command", cmdline.Quoted(s.Command), ` \`)
 	}
 	for _, line := range s.History {
 		fact(w, "then", "%s", name(line))

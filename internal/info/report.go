@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"wprof/internal/cli"
+	"wprof/internal/cmdline"
 	"wprof/internal/filter"
 	"wprof/internal/report"
 )
@@ -18,7 +18,7 @@ const maxLimit = 1000
 func ReportFlags() cli.Group {
 	return cli.Group{Title: "Report", Flags: []cli.Flag{
 		{Name: "report", Usage: "Print where the time of the threads went and what held them up: findings in order of weight, time by class, functions on the CPU, waits, locks, delays for a CPU, and the longest waits. The flags below select the threads and the time that it is about. With --json it is one JSON object."},
-		{Name: "limit", Kind: cli.Int, Value: "N", Default: "8", Check: checkLimit, Usage: "Maximum number of entries in each list of a report, 1 to " + strconv.Itoa(maxLimit) + "."},
+		{Name: "limit", Kind: cli.Int, Value: "N", Default: strconv.Itoa(report.DefaultLimit), Check: checkLimit, Usage: "Maximum number of entries in each list of a report, 1 to " + strconv.Itoa(maxLimit) + "."},
 	}}
 }
 
@@ -74,7 +74,7 @@ func runReport(inv *cli.Invocation) error {
 		return err
 	}
 	defer r.Close()
-	made, err := report.Make(r, report.Options{Limit: inv.Int("limit"), Source: sourceOf(inv), Selector: filter.NewSelector(threads, r)})
+	made, err := report.Make(r, report.Options{Limit: inv.Int("limit"), Source: cmdline.Files(inv.Args), Selector: filter.NewSelector(threads, r)})
 	if err != nil && !cli.EndsWell(err) {
 		return in.Error(err)
 	}
@@ -97,14 +97,4 @@ func runReport(inv *cli.Invocation) error {
 // isGiven reports whether any flag of a group was given.
 func isGiven(inv *cli.Invocation, group cli.Group) bool {
 	return slices.ContainsFunc(group.Flags, func(f cli.Flag) bool { return inv.IsSet(f.Name) })
-}
-
-// sourceOf returns the captures as they are typed in a command; "" for standard input.
-func sourceOf(inv *cli.Invocation) string {
-	for _, arg := range inv.Args {
-		if arg == "-" {
-			return ""
-		}
-	}
-	return strings.Join(shellWords(inv.Args), " ")
 }

@@ -16,7 +16,6 @@ type callTree struct {
 	functions []function
 	children  map[node]uint32
 	nodes     []node
-	samples   []uint64 // by node
 	byWait    byid.Table[place]
 	bySample  byid.Table[place]
 }
@@ -58,7 +57,7 @@ const (
 
 func newCallTree(r *format.Reader) *callTree {
 	return &callTree{
-		r: r, ids: make(map[function]uint32), functions: make([]function, 1), children: make(map[node]uint32), nodes: make([]node, 1), samples: make([]uint64, 1),
+		r: r, ids: make(map[function]uint32), functions: make([]function, 1), children: make(map[node]uint32), nodes: make([]node, 1),
 	}
 }
 
@@ -215,7 +214,7 @@ func (c *callTree) child(parent, of uint32) uint32 {
 		return parent
 	}
 	id := uint32(len(c.nodes))
-	c.nodes, c.samples = append(c.nodes, n), append(c.samples, 0)
+	c.nodes = append(c.nodes, n)
 	c.children[n] = id
 	return id
 }

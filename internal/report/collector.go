@@ -10,8 +10,8 @@ import (
 	"wprof/internal/waits"
 )
 
-// collector is the [timeline.Visitor] that makes a report.
-type collector struct {
+// Collector is the [timeline.Visitor] that makes reports: one of all selected threads, and with [Options].Threads one of each.
+type Collector struct {
 	r       *format.Reader
 	o       Options
 	spans   *timeline.Spans
@@ -23,24 +23,17 @@ type collector struct {
 	called  map[[2]uint32]string // see functionOf
 	failed  error
 
-	threads   []*thread // those that have not been added up
-	swept     int
-	processes map[int32]*process
-	ended     map[string]*process // ended processes beyond the limit, by name
+	threads []*thread // those that have not been added up
+	swept   int
+	all     *totals
+	onlyAll []*totals
+	own     map[timeline.Key]*totals // of each thread, with Options.Threads
+	locks   map[lockKey]*lock
+	open    []openWait
 
-	time     [classes]amount
-	locks    lockTable
-	rings    []ring
-	delays   table[delayKey]
-	waits    table[waitKey]
-	longest  longest
-	lived    int // threads
-	known    int // processes
-	shorts   map[string]*shortLived
 	idleCPU  int64
-	total    int64
-	samples  uint64
 	isLossy  bool
+	dropped  int64 // threads, see [timeline.Timeline]
 	windowNs int64
 	cpus     int
 	opened   int64
@@ -56,19 +49,19 @@ const (
 	classes
 )
 
-func newCollector(r *format.Reader, o Options) *collector {
-	c := &collector{
+// NewCollector returns a Collector for the stream of a reader.
+func NewCollector(r *format.Reader, o Options) *Collector {
+	c := &Collector{
 		r: r, o: o, classes: waits.NewClassifier(r), calls: newCallTree(r), names: newNames(r), now: math.MinInt64,
-		called: make(map[[2]uint32]string), processes: make(map[int32]*process), ended: make(map[string]*process), shorts: make(map[string]*shortLived),
+		called: make(map[[2]uint32]string), own: make(map[timeline.Key]*totals), locks: make(map[lockKey]*lock),
 	}
-	c.locks.init()
-	c.delays.init()
-	c.waits.init()
+	c.all = newTotals(c)
+	c.onlyAll = []*totals{c.all}
 	c.spans = timeline.NewSpans(r, c.addSpan)
 	return c
 }
 
-func (c *collector) NewSection(s *format.Session) error {
+func (c *Collector) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.classes.NewSection()
 	c.calls.newSection()
@@ -80,7 +73,7 @@ func (c *collector) NewSection(s *format.Session) error {
 	return nil
 }
 
-func (c *collector) Open(s *format.Session, at, _ int64, _ bool) error {
+func (c *Collector) Open(s *format.Session, at, _ int64, _ bool) error {
 	c.spans.Open(at)
 	c.opened, c.now = at, at
 	for _, cpu := range s.Cpus {
@@ -91,7 +84,7 @@ func (c *collector) Open(s *format.Session, at, _ int64, _ bool) error {
 	return nil
 }
 
-func (c *collector) Event(e *format.Event) error {
+func (c *Collector) Event(e *format.Event) error {
 	if e.Flags&format.FlagLate == 0 {
 		c.now = e.Time
 	}
@@ -107,7 +100,7 @@ func (c *collector) Event(e *format.Event) error {
 }
 
 // Close ends the window. Afterwards the threads that wait for locks to the end are known, and so are rings of them.
-func (c *collector) Close(at int64) error {
+func (c *Collector) Close(at int64) error {
 	at = max(at, c.now)
 	c.spans.Close(at)
 	c.windowNs = format.Sum(c.windowNs, max(0, at-c.opened))
@@ -118,7 +111,7 @@ func (c *collector) Close(at int64) error {
 var errTooLong = errors.New("the times of its threads add up to more than 292 years; take a part of it with --start and --end")
 
 // addSpan adds a span that has ended.
-func (c *collector) addSpan(s *timeline.Span) {
+func (c *Collector) addSpan(s *timeline.Span) {
 	if s.Thread.Idle() {
 		c.idleCPU = format.Sum(c.idleCPU, s.To-s.From)
 		return
@@ -133,11 +126,14 @@ func (c *collector) addSpan(s *timeline.Span) {
 	}
 	t.isSelected = true
 	ns := s.To - s.From
-	if ns > math.MaxInt64-c.total {
+	if ns > math.MaxInt64-c.all.total {
 		c.failed = errTooLong
 		return
 	}
-	c.total += ns
+	for _, to := range t.into {
+		to.total += ns
+	}
+	t.lived += ns
 	switch s.Kind {
 	case timeline.SpanRunning:
 		c.addRunning(t, s)
@@ -154,16 +150,14 @@ func (c *collector) addSpan(s *timeline.Span) {
 }
 
 // addHidden keeps of a thread that is not selected what explains others.
-func (c *collector) addHidden(t *thread, s *timeline.Span) {
+func (c *Collector) addHidden(t *thread, s *timeline.Span) {
 	switch s.Kind {
 	case timeline.SpanRunnable:
-		t.remember(interval{from: s.From, to: s.To, class: waits.Runnable})
+		t.remember(interval{from: s.From, to: s.To, class: delayClass(s)})
 	case timeline.SpanBlocked:
 		one := c.blocked(t, s)
 		t.remember(one)
-		if s.Open && one.class == waits.Lock && len(c.locks.open) < maxOpen {
-			c.locks.open = append(c.locks.open, openWait{t, one, c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack).site})
-		}
+		c.addOpen(t, s, &one)
 	}
 }
 

@@ -13,11 +13,11 @@ func compareDelays(a, b delayKey) int {
 	return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.by, b.by), cmp.Compare(a.ofName, b.ofName), cmp.Compare(a.byName, b.byName))
 }
 
-func (c *collector) delayTable() []Delay {
+func (o *totals) delayTable() []Delay {
 	rows := []Delay{}
-	keys := c.delays.sorted(compareDelays)
+	c, keys := o.c, o.delays.sorted(compareDelays)
 	for _, key := range keys[:min(c.o.Limit, len(keys))] {
-		s := c.delays.all[key]
+		s := o.delays.all[key]
 		rows = append(rows, Delay{
 			Process: c.names.text[key.ofName], PID: key.of, By: c.names.text[key.byName], ByPID: key.by, Preempted: key.preempted,
 			Ns: s.Ns, Count: s.Count, LongestNs: s.longest,

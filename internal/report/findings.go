@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -39,12 +40,12 @@ const (
 )
 
 // findings returns the findings in order of weight.
-func (c *collector) findings(r *Report) []Finding {
-	f := finder{c: c, report: r}
+func (o *totals) findings(r *Report) []Finding {
+	f := finder{c: o.c, of: o, report: r}
 	f.delays = f.delaysOf()
 	f.rings()
 	f.locks()
-	for _, p := range c.sortedProcesses() {
+	for _, p := range o.sortedProcesses() {
 		f.process(p)
 	}
 	f.joinStarved()
@@ -55,7 +56,7 @@ func (c *collector) findings(r *Report) []Finding {
 	few := []Finding{}
 	kinds := make(map[string]int)
 	for _, one := range f.found {
-		if kinds[one.Kind]++; kinds[one.Kind] <= maxOfKind && len(few) < c.o.Limit {
+		if kinds[one.Kind]++; kinds[one.Kind] <= maxOfKind && len(few) < o.c.o.Limit {
 			few = append(few, one)
 		}
 	}
@@ -67,7 +68,8 @@ const maxOfKind = 3
 
 // finder makes the findings.
 type finder struct {
-	c      *collector
+	c      *Collector
+	of     *totals
 	report *Report
 	found  []Finding
 	delays map[int32]*parts // of each process, by the process that ran
@@ -75,13 +77,8 @@ type finder struct {
 	starvedNs [][2]int64
 }
 
-func (c *collector) sortedProcesses() []*process {
-	all := make([]*process, 0, len(c.processes))
-	for _, p := range c.processes {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b *process) int { return cmp.Compare(a.pid, b.pid) })
-	return all
+func (o *totals) sortedProcesses() []*process {
+	return slices.SortedFunc(maps.Values(o.processes), func(a, b *process) int { return cmp.Compare(a.pid, b.pid) })
 }
 
 // isWork reports whether time of a class is work, as far as it is known.
@@ -101,7 +98,7 @@ func (p *process) work() (ns int64) {
 
 // matters reports whether a time is a large enough part of the window and of a process's work.
 func (f *finder) matters(ns, work int64) bool {
-	return part(ns, f.report.WindowNs) >= leastOfWindow && part(ns, work) >= leastOfWork
+	return Share(ns, f.report.WindowNs) >= leastOfWindow && Share(ns, work) >= leastOfWork
 }
 
 // add adds a finding about a time of a process.
@@ -116,16 +113,16 @@ func (f *finder) add(kind string, weight float64, pid int32, name uint32, comman
 }
 
 // weight is a time as a share of the work of all threads.
-func (f *finder) weight(ns int64) float64 { return part(ns, f.report.WorkNs) }
+func (f *finder) weight(ns int64) float64 { return Share(ns, f.report.WorkNs) }
 
-// of names a process.
-func (f *finder) of(pid int32, name uint32) string {
+// nameOf names a process.
+func (f *finder) nameOf(pid int32, name uint32) string {
 	return fmt.Sprintf("%s (pid %d)", f.c.names.text[name], pid)
 }
 
 // rings adds the deadlocks: nothing that threads of a ring wait for can happen.
 func (f *finder) rings() {
-	for _, r := range f.c.rings {
+	for _, r := range f.of.rings {
 		var links []string
 		since := r.members[0].from
 		for _, m := range r.members {
@@ -143,7 +140,7 @@ func (f *finder) rings() {
 			since = max(since, m.from)
 		}
 		f.add(deadlock, 1, r.pid, r.process, fmt.Sprintf("wprof-flame --off-cpu --by thread -p %d", r.pid), "%s: %s, since %s: %s",
-			f.of(r.pid, r.process), ringText(len(r.members)), f.at(since), strings.Join(links, "; "))
+			f.nameOf(r.pid, r.process), ringText(len(r.members)), f.at(since), strings.Join(links, "; "))
 	}
 }
 
@@ -164,8 +161,8 @@ func (f *finder) at(ns int64) string {
 
 // locks adds the locks for which threads wait much.
 func (f *finder) locks() {
-	for _, l := range f.c.sortedLocks() {
-		p := f.c.processes[l.key.pid]
+	for _, l := range f.of.sortedLocks() {
+		p := f.of.processes[l.of.pid]
 		work := f.report.WorkNs
 		if p != nil {
 			work = p.work()
@@ -173,11 +170,11 @@ func (f *finder) locks() {
 		if l.isRing || !f.matters(l.waits.Ns, work) {
 			continue
 		}
-		what := "lock " + f.c.lockName(l)
-		if l.key.kernel {
-			what = "a kernel lock in " + f.c.lockName(l)
+		what := "lock " + f.c.lockName(l.of)
+		if l.of.kernel {
+			what = "a kernel lock in " + f.c.lockName(l.of)
 		}
-		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", f.of(l.key.pid, l.process), short(l.waits.Ns), what,
+		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", f.nameOf(l.of.pid, l.process), short(l.waits.Ns), what,
 			percent(l.waits.Ns, work), l.waits.Count, threadCount(len(l.waiters)), short(l.longest))
 		if top := l.sites.top(); top.Name != "" {
 			text += ", most in " + top.Name
@@ -188,10 +185,10 @@ func (f *finder) locks() {
 		if did := l.ownerTime.top(); did.Name != "" {
 			text += fmt.Sprintf("; owners meanwhile: %s for %s of the waits", did.Name, percent(did.Ns, l.waits.Ns))
 		}
-		if chain := f.c.chainOf(l); chain != "" {
+		if chain := f.of.chainOf(l); chain != "" {
 			text += "; chain: " + chain
 		}
-		f.add(oneLock, f.weight(l.waits.Ns), l.key.pid, l.process, f.flame(l.key.pid, "--off-cpu"), "%s", text)
+		f.add(oneLock, f.weight(l.waits.Ns), l.of.pid, l.process, f.flame(l.of.pid, "--off-cpu"), "%s", text)
 	}
 }
 
@@ -229,10 +226,10 @@ func (f *finder) process(p *process) {
 
 func (f *finder) starved(p *process) {
 	delay := p.time[waits.Runnable].ns + p.time[waits.Preempted].ns - p.latency
-	if !f.matters(delay, p.work()) || part(delay, delay+p.time[classOnCPU].ns) < leastOfCPU {
+	if !f.matters(delay, p.work()) || Share(delay, delay+p.time[classOnCPU].ns) < leastOfCPU {
 		return
 	}
-	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.of(p.pid, p.name), short(delay), short(p.time[classOnCPU].ns),
+	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.nameOf(p.pid, p.name), short(delay), short(p.time[classOnCPU].ns),
 		percent(delay, delay+p.time[classOnCPU].ns))
 	if by := f.delayedBy(p.pid); by != "" {
 		text += ", mostly behind " + by
@@ -273,18 +270,18 @@ func (f *finder) joinStarved() {
 // delaysOf adds up the delays of each process by the process that ran.
 func (f *finder) delaysOf() map[int32]*parts {
 	all := make(map[int32]*parts)
-	for _, key := range f.c.delays.sorted(compareDelays) {
+	for _, key := range f.of.delays.sorted(compareDelays) {
 		if key.by == 0 {
 			continue
 		}
-		name := f.of(key.by, key.byName)
+		name := f.nameOf(key.by, key.byName)
 		if key.by == key.of {
 			name = "its own threads"
 		}
 		if all[key.of] == nil {
 			all[key.of] = new(parts)
 		}
-		s := f.c.delays.all[key]
+		s := f.of.delays.all[key]
 		all[key.of].add(name, s.Ns, s.Count)
 	}
 	return all
@@ -311,7 +308,7 @@ func (f *finder) busyCPUs() string {
 
 func (f *finder) single(p *process) {
 	cpu := p.time[classOnCPU].ns
-	if p.threads != 1 && part(p.busiest, cpu) < 0.9 || part(p.demand, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
+	if p.threads != 1 && Share(p.busiest, cpu) < 0.9 || Share(p.demand, f.report.WindowNs) < leastBusy || f.report.CPUs < 2 {
 		return
 	}
 	// What has a finding of its own does not count: other CPUs would not take that over.
@@ -320,10 +317,10 @@ func (f *finder) single(p *process) {
 		return
 	}
 	idle := f.c.idleCPU // 0 also where the recorder left idle CPUs out
-	if idle > 0 && part(idle, f.report.WindowNs) < 0.25 {
+	if idle > 0 && Share(idle, f.report.WindowNs) < 0.25 {
 		return
 	}
-	text := fmt.Sprintf("%s needs one CPU of %d: its thread %s ran for %s of the window or could have, and had %s of the process's time on the CPU", f.of(p.pid, p.name), f.report.CPUs,
+	text := fmt.Sprintf("%s needs one CPU of %d: its thread %s ran for %s of the window or could have, and had %s of the process's time on the CPU", f.nameOf(p.pid, p.name), f.report.CPUs,
 		p.busiestThread, percent(p.demand, f.report.WindowNs), percent(p.busiest, cpu))
 	if idle > 0 {
 		text += fmt.Sprintf("; CPUs were idle for %s", short(idle))
@@ -338,7 +335,7 @@ func (f *finder) timers(p *process) {
 		return
 	}
 	where := p.timers.by.top()
-	f.add(sleeping, f.weight(ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.of(p.pid, p.name),
+	f.add(sleeping, f.weight(ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.nameOf(p.pid, p.name),
 		short(p.timers.Ns), p.timers.Count, short(p.timers.Ns/int64(max(1, p.timers.Count))), cmp.Or(where.Name, "a place without a stack"))
 }
 
@@ -353,7 +350,7 @@ func (f *finder) peers(p *process) {
 		return
 	}
 	peer := all.by.top()
-	text := fmt.Sprintf("%s waited %s for other ends of connections, %d times, longest %s", f.of(p.pid, p.name), short(all.Ns), all.Count, short(all.longest))
+	text := fmt.Sprintf("%s waited %s for other ends of connections, %d times, longest %s", f.nameOf(p.pid, p.name), short(all.Ns), all.Count, short(all.longest))
 	if peer.Name != "" {
 		text += fmt.Sprintf("; %s of it for %s", percent(peer.Ns, all.Ns), peer.Name)
 	}
@@ -372,7 +369,7 @@ func (f *finder) disk(p *process) {
 	if !f.matters(all.Ns, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s waited %s for file systems and disks, %d times, longest %s; %s of it is %s", f.of(p.pid, p.name), short(all.Ns), all.Count, short(all.longest),
+	text := fmt.Sprintf("%s waited %s for file systems and disks, %d times, longest %s; %s of it is %s", f.nameOf(p.pid, p.name), short(all.Ns), all.Count, short(all.longest),
 		percent(kind.top().Ns, all.Ns), kind.top().Name)
 	if file := all.by.top(); file.Name != "" {
 		text += fmt.Sprintf("; %s of it for %s", percent(file.Ns, all.Ns), file.Name)
@@ -384,7 +381,7 @@ func (f *finder) queue(p *process) {
 	if !f.matters(p.room.Ns, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s waited %s for room in a queue, pipe or socket, %d times, longest %s", f.of(p.pid, p.name), short(p.room.Ns), p.room.Count, short(p.room.longest))
+	text := fmt.Sprintf("%s waited %s for room in a queue, pipe or socket, %d times, longest %s", f.nameOf(p.pid, p.name), short(p.room.Ns), p.room.Count, short(p.room.longest))
 	if consumer := p.room.by.top(); consumer.Name != "" && consumer.Name != interruptName {
 		text += fmt.Sprintf("; %s made room for %s of it", consumer.Name, percent(consumer.Ns, p.room.Ns))
 	}
@@ -393,7 +390,7 @@ func (f *finder) queue(p *process) {
 
 // partInFaults is the on-CPU time in page faults, by samples.
 func (p *process) partInFaults() int64 {
-	return int64(part(p.faults, p.samples) * float64(p.time[classOnCPU].ns))
+	return int64(Share(p.faults, p.samples) * float64(p.time[classOnCPU].ns))
 }
 
 // faults adds page faults: those that wait, and those that cost time on the CPU, by samples.
@@ -403,7 +400,7 @@ func (f *finder) faults(p *process) {
 	if !f.matters(onCPU+waited, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.of(p.pid, p.name), percent(onCPU, p.time[classOnCPU].ns), p.faults, p.samples)
+	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.nameOf(p.pid, p.name), percent(onCPU, p.time[classOnCPU].ns), p.faults, p.samples)
 	if waited > 0 {
 		text += fmt.Sprintf(", and waited %s for pages", short(waited))
 	}
@@ -416,27 +413,27 @@ func (f *finder) wakeups(p *process) {
 		return
 	}
 	f.add(manyWakeups, f.weight(p.shortRuns+p.latency), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
-		f.of(p.pid, p.name), rate, short(p.time[classOnCPU].ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].ns), short(shortRun))
+		f.nameOf(p.pid, p.name), rate, short(p.time[classOnCPU].ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].ns), short(shortRun))
 }
 
 func (f *finder) migrations(p *process) {
 	rate := perSecond(p.moved, f.report.WindowNs)
-	if rate < leastRate/4 || part(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].ns) {
+	if rate < leastRate/4 || Share(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].ns) {
 		return
 	}
 	f.add(migrations, f.weight(p.movedRuns), p.pid, p.name, fmt.Sprintf("wprof-perfetto -p %d", p.pid), "%s moved to another CPU %.0f times a second: %s of the %d times that it came onto a CPU",
-		f.of(p.pid, p.name), rate, percent(int64(p.moved), int64(p.runs)), p.runs)
+		f.nameOf(p.pid, p.name), rate, percent(int64(p.moved), int64(p.runs)), p.runs)
 }
 
 // shortLived adds programs that were started very often.
 func (f *finder) shortLived() {
 	var all shortLived
 	names, parents := parts{}, parts{}
-	for _, s := range f.c.shorts {
+	for _, s := range f.of.shorts {
 		all.count, all.cpu, all.life = all.count+s.count, all.cpu+s.cpu, all.life+s.life
 		names.add(f.c.names.text[s.comm], s.cpu, uint64(s.count))
-		if p := f.c.processes[s.parent]; p != nil {
-			parents.add(f.of(p.pid, p.name), s.cpu, uint64(s.count))
+		if p := f.of.processes[s.parent]; p != nil {
+			parents.add(f.nameOf(p.pid, p.name), s.cpu, uint64(s.count))
 		}
 	}
 	if perSecond(uint64(all.count), f.report.WindowNs) < leastShort || !f.matters(all.life, f.report.WorkNs) {
@@ -459,7 +456,7 @@ func perSecond(n uint64, window int64) float64 {
 	return float64(n) / (float64(window) / 1e9)
 }
 
-func percent(ns, of int64) string { return fmt.Sprintf("%.0f%%", 100*part(ns, of)) }
+func percent(ns, of int64) string { return fmt.Sprintf("%.0f%%", 100*Share(ns, of)) }
 
 // short writes a time in a few characters: 1.23 s, 45.1 ms, 7 us.
 func short(ns int64) string {

@@ -1,39 +1,65 @@
 package report
 
 import (
+	"wprof/format"
+	"wprof/internal/timeline"
 	"wprof/internal/waits"
 )
 
-// finish adds up all threads and makes the report.
-func (c *collector) finish() *Report {
-	dropped := c.spans.Timeline().DroppedThreads()
+// finish adds up all threads. No event may follow.
+func (c *Collector) finish() {
+	if c.spans == nil {
+		return
+	}
+	c.dropped = c.spans.Timeline().DroppedThreads()
 	c.spans = nil // frees it
 	for i, t := range c.threads {
 		c.retire(t)
 		c.threads[i] = nil
 	}
-	r := &Report{
-		WindowNs: c.windowNs, CPUs: c.cpus, Processes: c.known, Threads: c.lived, TotalNs: c.total,
-		Samples: c.samples, LostData: c.isLossy, DroppedThreads: dropped,
+	c.threads = nil
+}
+
+// Report returns the report of all selected threads. No event may follow.
+func (c *Collector) Report() *Report {
+	c.finish()
+	return c.all.report()
+}
+
+// ThreadReport returns the report of one thread, with Options.Threads; nil: it is not selected, or there are too many.
+func (c *Collector) ThreadReport(of timeline.Key) *Report {
+	c.finish()
+	if own := c.own[of]; own != nil && own.threads > 0 {
+		return own.report()
 	}
-	for class, one := range c.time {
+	return nil
+}
+
+func (o *totals) report() *Report {
+	r := &Report{
+		WindowNs: o.c.windowNs, CPUs: o.c.cpus, Processes: o.known, Threads: o.threads, TotalNs: o.total,
+		Samples: o.samples, LostData: o.c.isLossy, DroppedThreads: o.c.dropped,
+	}
+	for class, one := range o.time {
 		if isWork(class) {
 			r.WorkNs += one.ns
 		}
 	}
-	c.threads = nil
-	r.Time, r.Functions, r.Waits, r.Locks = c.timeTable(), c.functionTable(), c.waitTable(), c.lockRows()
-	r.Delays, r.Longest = c.delayTable(), c.longestTable()
-	r.Findings = c.findings(r)
+	for _, p := range o.processes {
+		r.LivedNs = format.Sum(r.LivedNs, p.lived)
+	}
+	r.Time, r.Functions, r.Waits, r.Locks = o.timeTable(), o.functionTable(), o.waitTable(), o.lockRows()
+	r.Delays, r.Longest = o.delayTable(), o.longestTable()
+	r.Findings = o.findings(r)
 	return r
 }
 
 // timeTable returns the time by class. It adds up to the lifetimes exactly, so --limit does not apply.
-func (c *collector) timeTable() []Time {
+func (o *totals) timeTable() []Time {
 	rows := []Time{}
 	row := func(class int) {
-		if one := c.time[class]; one.ns > 0 {
-			rows = append(rows, Time{className(class), one.ns, part(one.ns, c.total), one.count})
+		if one := o.time[class]; one.ns > 0 {
+			rows = append(rows, Time{className(class), one.ns, Share(one.ns, o.total), one.count})
 		}
 	}
 	for _, class := range []int{classOnCPU, int(waits.Runnable), int(waits.Preempted), classNew} {
@@ -51,26 +77,26 @@ func (c *collector) timeTable() []Time {
 func className(class int) string {
 	switch class {
 	case classOnCPU:
-		return "on-CPU"
+		return OnCPU
 	case classNew:
-		return "new"
+		return New
 	case classIdle:
-		return "idle"
+		return Idle
 	case classLost:
-		return "not recorded"
+		return NotRecorded
 	}
 	return waits.Class(class).String()
 }
 
-func (c *collector) waitTable() []Wait {
+func (o *totals) waitTable() []Wait {
 	rows := []Wait{}
-	keys := c.waits.sorted(compareWaits)
+	c, keys := o.c, o.waits.sorted(compareWaits)
 	for _, forWork := range []bool{false, true} {
 		for _, key := range keys {
 			if key.forWork != forWork || len(rows) >= c.o.Limit {
 				continue
 			}
-			s := c.waits.all[key]
+			s := o.waits.all[key]
 			rows = append(rows, Wait{
 				Class: key.class.String(), Object: c.names.text[key.object], Process: c.names.text[key.name], PID: key.pid, Function: c.functionOf(key.site, key.caller),
 				Ns: s.Ns, Count: s.Count, LongestNs: s.longest, ForWork: forWork, Wakers: s.by.sorted(c.o.Limit),
@@ -80,10 +106,11 @@ func (c *collector) waitTable() []Wait {
 	return rows
 }
 
-func (c *collector) longestTable() []Interval {
-	c.longest.shrink(c.o.Limit)
+func (o *totals) longestTable() []Interval {
+	c := o.c
+	o.longest.shrink(c.o.Limit)
 	rows := []Interval{}
-	for _, w := range c.longest.all {
+	for _, w := range o.longest.all {
 		rows = append(rows, Interval{
 			StartNs: w.from - c.r.FirstOpen(), Ns: w.to - w.from, Class: w.class.String(), Object: c.names.text[w.object], Thread: c.names.text[w.thread.comm], TID: w.thread.tid,
 			Process: c.names.text[w.thread.process], PID: w.thread.pid, Function: c.calls.nameOf(w.site), Waker: c.names.text[w.waker], Open: w.open,

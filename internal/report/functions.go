@@ -12,7 +12,7 @@ import (
 // all threads' on-CPU time that it has of their samples.
 
 // addSample counts where a thread was on the CPU.
-func (c *collector) addSample(e *format.Event) {
+func (c *Collector) addSample(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
 	}
@@ -25,8 +25,10 @@ func (c *collector) addSample(e *format.Event) {
 		return
 	}
 	p := c.calls.sample(e.Sample().Stack())
-	c.calls.samples[p.node]++
-	c.samples++
+	for _, to := range t.into {
+		to.byNode[p.node]++
+		to.samples++
+	}
 	t.samples++
 	if p.fault {
 		t.faults++
@@ -40,8 +42,8 @@ type called struct {
 }
 
 // functionTable returns the functions with the most samples of their own.
-func (c *collector) functionTable() []Function {
-	all := c.countCalls()
+func (o *totals) functionTable() []Function {
+	c, all := o.c, o.countCalls()
 	ids := make([]uint32, 0, len(all))
 	for id, f := range all {
 		if f.self > 0 {
@@ -55,15 +57,16 @@ func (c *collector) functionTable() []Function {
 	for _, id := range ids[:min(c.o.Limit, len(ids))] {
 		f := all[id]
 		rows = append(rows, Function{
-			Name: c.calls.nameOf(id), Self: part(f.self, c.samples), Total: part(f.total, c.samples),
-			SelfNs: c.partOfCPU(f.self), TotalNs: c.partOfCPU(f.total), Callers: c.callersOf(f),
+			Name: c.calls.nameOf(id), Self: Share(f.self, o.samples), Total: Share(f.total, o.samples),
+			SelfNs: o.partOfCPU(f.self), TotalNs: o.partOfCPU(f.total), Callers: c.callersOf(f),
 		})
 	}
 	return rows
 }
 
 // countCalls adds up the samples by function. A function that is in a stack more than once counts once.
-func (c *collector) countCalls() map[uint32]*called {
+func (o *totals) countCalls() map[uint32]*called {
+	calls := o.c.calls
 	all := make(map[uint32]*called)
 	at := func(id uint32) *called {
 		f := all[id]
@@ -74,22 +77,22 @@ func (c *collector) countCalls() map[uint32]*called {
 		return f
 	}
 	seen := make(map[uint32]bool)
-	for id, n := range c.calls.samples {
-		if n == 0 || id == 0 {
+	for id, n := range o.byNode {
+		if id == 0 {
 			continue
 		}
 		clear(seen)
-		at(c.calls.nodes[id].function).self += n
-		for up := uint32(id); up != 0; up = c.calls.nodes[up].parent {
-			f := c.calls.nodes[up].function
+		at(calls.nodes[id].function).self += n
+		for up := id; up != 0; up = calls.nodes[up].parent {
+			f := calls.nodes[up].function
 			if seen[f] {
 				continue
 			}
 			seen[f] = true
 			one := at(f)
 			one.total += n
-			if parent := c.calls.nodes[up].parent; parent != 0 && c.calls.nodes[parent].function != f {
-				one.callers[c.calls.nodes[parent].function] += n
+			if parent := calls.nodes[up].parent; parent != 0 && calls.nodes[parent].function != f {
+				one.callers[calls.nodes[parent].function] += n
 			}
 		}
 	}
@@ -99,7 +102,7 @@ func (c *collector) countCalls() map[uint32]*called {
 // maxCallers bounds the callers that are listed of a function.
 const maxCallers = 3
 
-func (c *collector) callersOf(f *called) []Caller {
+func (c *Collector) callersOf(f *called) []Caller {
 	ids := make([]uint32, 0, len(f.callers))
 	for id := range f.callers {
 		ids = append(ids, id)
@@ -107,18 +110,18 @@ func (c *collector) callersOf(f *called) []Caller {
 	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Or(cmp.Compare(f.callers[b], f.callers[a]), cmp.Compare(a, b)) })
 	callers := []Caller{}
 	for _, id := range ids[:min(maxCallers, c.o.Limit, len(ids))] {
-		callers = append(callers, Caller{c.calls.nameOf(id), part(f.callers[id], f.total)})
+		callers = append(callers, Caller{c.calls.nameOf(id), Share(f.callers[id], f.total)})
 	}
 	return callers
 }
 
 // partOfCPU returns the on-CPU time that a number of samples stands for.
-func (c *collector) partOfCPU(samples uint64) int64 {
-	return int64(part(samples, c.samples) * float64(c.time[classOnCPU].ns))
+func (o *totals) partOfCPU(samples uint64) int64 {
+	return int64(Share(samples, o.samples) * float64(o.time[classOnCPU].ns))
 }
 
-// part returns n as a share of a whole; 0 if that is 0.
-func part[T int64 | uint64](n, of T) float64 {
+// Share returns n as a share of a whole; 0 if that is 0.
+func Share[T int64 | uint64](n, of T) float64 {
 	if of <= 0 {
 		return 0
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,11 +23,13 @@ type lockKey struct {
 	monitor bool
 }
 
-// lock is what threads waited for one lock.
-type lock struct {
-	key       lockKey
+// lock is a lock for which threads waited.
+type lock struct{ lockKey }
+
+// lockSum is what threads waited for one lock.
+type lockSum struct {
+	of        *lock
 	process   uint32
-	name      uint32
 	waits     Part
 	longest   int64
 	owners    parts // that woke
@@ -35,12 +38,6 @@ type lock struct {
 	ownerTime parts
 	behind    map[*lock]int64 // locks for which its owners waited meanwhile, ns
 	isRing    bool            // its waiters are in a ring
-}
-
-type lockTable struct {
-	all  map[lockKey]*lock
-	rest lock // those beyond the limit
-	open []openWait
 }
 
 // openWait is a wait for a lock that had not ended when the window closed.
@@ -57,23 +54,9 @@ const (
 	maxOpen   = 1 << 14
 )
 
-func (l *lockTable) init() { l.all = make(map[lockKey]*lock) }
-
-func (l *lockTable) at(key lockKey) *lock {
-	one := l.all[key]
-	if one == nil {
-		if len(l.all) >= maxLocks {
-			return &l.rest
-		}
-		one = &lock{key: key}
-		l.all[key] = one
-	}
-	return one
-}
-
-// addLock adds a wait for a lock, and sets the lock of the interval.
-func (c *collector) addLock(t *thread, s *timeline.Span, at place, one *interval) {
-	w, waker := c.r.Wait(s.Wait), c.names.text[one.waker]
+// lockOf returns the lock of a wait; nil: there are too many.
+func (c *Collector) lockOf(t *thread, s *timeline.Span, one *interval) *lock {
+	w, at := c.r.Wait(s.Wait), c.calls.wait(s.Stack)
 	key := lockKey{pid: t.who.pid, kernel: one.class == waits.KernelLock}
 	switch {
 	case key.kernel:
@@ -87,28 +70,53 @@ func (c *collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 	default:
 		key.site = at.site
 	}
-	l := c.locks.at(key)
-	one.lock = l
-	l.process, l.name = t.who.process, one.object
-	ns := s.To - s.From
-	l.waits.add(ns, 1)
-	l.longest = max(l.longest, ns)
-	l.waiters.add(c.names.thread(t.who), ns, 1)
-	l.sites.add(c.functionOf(at.site, at.caller), ns, 1)
-	if s.Open {
-		if len(c.locks.open) < maxOpen {
-			c.locks.open = append(c.locks.open, openWait{t, *one, w.GetOwner(), at.site})
+	l := c.locks[key]
+	if l == nil && len(c.locks) < maxLocks {
+		l = &lock{key}
+		c.locks[key] = l
+	}
+	return l
+}
+
+// addLock adds a wait for a lock.
+func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval) {
+	c.addOpen(t, s, one)
+	var owner *thread
+	if of := c.spans.Timeline().Thread(s.Off.Waker); s.Off.Woken != 0 && of != nil && !of.Idle() {
+		owner = c.thread(of)
+	}
+	ns, waker := s.To-s.From, c.names.text[one.waker]
+	for _, to := range t.into {
+		l := to.lock(one.lock)
+		l.process = t.who.process
+		l.waits.add(ns, 1)
+		l.longest = max(l.longest, ns)
+		l.waiters.add(c.names.thread(t.who), ns, 1)
+		l.sites.add(c.functionOf(at.site, at.caller), ns, 1)
+		switch {
+		case s.Open || waker == "" || waker == interruptName:
+		case owner != nil:
+			l.addOwner(c, owner, waker, s.From, s.To)
+		default:
+			l.owners.add(waker, ns, 1)
 		}
-		return
 	}
-	if waker == "" || waker == interruptName {
-		return
+}
+
+// addOpen keeps a wait for a lock that has not ended.
+func (c *Collector) addOpen(t *thread, s *timeline.Span, one *interval) {
+	if s.Open && one.lock != nil && len(c.open) < maxOpen {
+		c.open = append(c.open, openWait{t, *one, c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack).site})
 	}
-	if of := c.spans.Timeline().Thread(s.Off.Waker); of != nil && !of.Idle() {
-		l.addOwner(c, c.thread(of), waker, s.From, s.To)
-		return
+}
+
+func (o *totals) lock(of *lock) *lockSum {
+	l := o.locks[of]
+	if l == nil {
+		l = &lockSum{of: of}
+		o.locks[of] = l
 	}
-	l.owners.add(waker, ns, 1)
+	return l
 }
 
 // lockAddress returns the address of a lock. The C library's condition variables and read-write locks, of which other locks are made, have
@@ -126,10 +134,10 @@ const earlierOwners = "earlier owners"
 
 // addOwner adds who had a lock while another thread waited for it, and what the latest owner did since it got the lock: its times off-CPU;
 // the rest it ran.
-func (l *lock) addOwner(c *collector, owner *thread, name string, from, to int64) {
+func (l *lockSum) addOwner(c *Collector, owner *thread, name string, from, to int64) {
 	got := from
 	for i := range owner.recent {
-		if r := &owner.recent[i]; r.lock == l && r.to <= to {
+		if r := &owner.recent[i]; r.lock == l.of && r.to <= to {
 			got = max(got, r.to)
 		}
 	}
@@ -147,16 +155,16 @@ func (l *lock) addOwner(c *collector, owner *thread, name string, from, to int64
 		}
 		left -= ns
 		l.ownerTime.add(c.labelOf(r), ns, 1)
-		if r.lock != nil && r.lock != l {
+		if r.lock != nil && r.lock != l.of {
 			l.addBehind(r.lock, ns)
 		}
 	}
 	if left > 0 {
-		l.ownerTime.add("on-CPU", left, 1)
+		l.ownerTime.add(OnCPU, left, 1)
 	}
 }
 
-func (l *lock) addBehind(other *lock, ns int64) {
+func (l *lockSum) addBehind(other *lock, ns int64) {
 	if l.behind == nil {
 		l.behind = make(map[*lock]int64)
 	}
@@ -166,12 +174,12 @@ func (l *lock) addBehind(other *lock, ns int64) {
 }
 
 // labelOf returns the class and object of an interval: "lock 0x7f10".
-func (c *collector) labelOf(r *interval) string {
+func (c *Collector) labelOf(r *interval) string {
 	return strings.TrimSpace(r.class.String() + " " + c.names.text[r.object])
 }
 
 // functionOf names a function and its caller.
-func (c *collector) functionOf(site, caller uint32) string {
+func (c *Collector) functionOf(site, caller uint32) string {
 	name := c.calls.nameOf(site)
 	if caller == 0 {
 		return name
@@ -196,40 +204,71 @@ type ring struct {
 }
 
 // closeLocks adds what is known of waits for locks that last to the end of the window, and finds rings of them.
-func (c *collector) closeLocks() {
-	if len(c.locks.open) == 0 {
+func (c *Collector) closeLocks() {
+	if len(c.open) == 0 {
 		return
 	}
 	threads, byTID := c.threadsByTID(), make(map[int32]*openWait)
-	for i := range c.locks.open {
-		one := &c.locks.open[i]
+	for i := range c.open {
+		one := &c.open[i]
 		byTID[one.waiter.who.tid] = one
 	}
-	for i := range c.locks.open {
-		one := &c.locks.open[i]
-		if one.owner == 0 || one.lock == nil {
+	for i := range c.open {
+		one := &c.open[i]
+		if one.owner == 0 {
 			continue
 		}
 		owner := threads[tidIn{one.waiter.who.pid, one.owner}]
-		if owner == nil {
-			one.lock.owners.add(fmt.Sprintf("(%d)", one.owner), one.to-one.from, 1)
-			continue
+		for _, to := range one.waiter.selected() {
+			l := to.lock(one.lock)
+			if owner == nil {
+				l.owners.add(fmt.Sprintf("(%d)", one.owner), one.to-one.from, 1)
+				continue
+			}
+			l.addOwner(c, owner, c.names.thread(owner.who), one.from, one.to)
 		}
-		one.owner = owner.who.tid
-		one.lock.addOwner(c, owner, c.names.thread(owner.who), one.from, one.to)
+		if owner != nil {
+			one.owner = owner.who.tid
+		}
 	}
-	c.rings = append(c.rings, findRings(c.locks.open, byTID)...)
-	c.locks.open = c.locks.open[:0]
+	for _, r := range findRings(c.open, byTID) {
+		c.addRing(r)
+	}
+	c.open = c.open[:0]
+}
+
+// addRing adds a ring to the reports about its threads.
+func (c *Collector) addRing(r ring) {
+	known := make(map[*totals]bool)
+	for _, m := range r.members {
+		for _, to := range m.waiter.selected() {
+			if l := to.locks[m.lock]; l != nil {
+				l.isRing = true
+			}
+			if !known[to] {
+				known[to] = true
+				to.rings = append(to.rings, r)
+			}
+		}
+	}
+}
+
+// selected returns what a thread's time is added to; nothing if it is not selected.
+func (t *thread) selected() []*totals {
+	if !t.who.isSelected {
+		return nil
+	}
+	return t.into
 }
 
 // tidIn is a thread as a lock of its process names it.
 type tidIn struct{ pid, tid int32 }
 
 // threadsByTID returns the threads of the processes that wait for locks, by their tids in their own PID namespaces.
-func (c *collector) threadsByTID() map[tidIn]*thread {
+func (c *Collector) threadsByTID() map[tidIn]*thread {
 	wanted := make(map[int32]bool)
-	for i := range c.locks.open {
-		wanted[c.locks.open[i].waiter.who.pid] = true
+	for i := range c.open {
+		wanted[c.open[i].waiter.who.pid] = true
 	}
 	all := make(map[tidIn]*thread)
 	for _, t := range c.threads {
@@ -266,80 +305,76 @@ func findRings(all []openWait, byTID map[int32]*openWait) []ring {
 		}
 		r := ring{pid: path[back].waiter.who.pid, process: path[back].waiter.who.process}
 		for _, w := range path[back:] {
-			if w.lock != nil {
-				w.lock.isRing = true
-			}
 			r.members = append(r.members, *w)
 		}
-		if slices.ContainsFunc(r.members, func(w openWait) bool { return w.waiter.who.isSelected }) {
-			rings = append(rings, r)
-		}
+		rings = append(rings, r)
 	}
 	return rings
 }
 
 // lockName names a lock.
-func (c *collector) lockName(l *lock) string {
+func (c *Collector) lockName(l *lock) string {
 	switch {
-	case l.key.futex != 0:
-		return fmt.Sprintf("%#x", l.key.futex)
-	case l.key.object != 0:
-		return c.names.text[l.key.object]
-	case l.key.monitor:
-		return "Java monitors entered in " + c.calls.nameOf(l.key.site)
-	case l.key.site != 0:
-		return c.calls.nameOf(l.key.site)
+	case l.futex != 0:
+		return fmt.Sprintf("%#x", l.futex)
+	case l.object != 0:
+		return c.names.text[l.object]
+	case l.monitor:
+		return "Java monitors entered in " + c.calls.nameOf(l.site)
+	case l.site != 0:
+		return c.calls.nameOf(l.site)
 	}
 	return "?"
 }
 
 // sortedLocks returns the locks, the longest waits first.
-func (c *collector) sortedLocks() []*lock {
-	all := make([]*lock, 0, len(c.locks.all))
-	for _, l := range c.locks.all {
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b *lock) int {
-		return cmp.Or(cmp.Compare(b.waits.Ns, a.waits.Ns), cmp.Compare(a.key.pid, b.key.pid), cmp.Compare(a.key.futex, b.key.futex), cmp.Compare(a.key.site, b.key.site), cmp.Compare(a.key.object, b.key.object))
+func (o *totals) sortedLocks() []*lockSum {
+	all := slices.Collect(maps.Values(o.locks))
+	slices.SortFunc(all, func(a, b *lockSum) int {
+		return cmp.Or(cmp.Compare(b.waits.Ns, a.waits.Ns), cmp.Compare(a.of.pid, b.of.pid), cmp.Compare(a.of.futex, b.of.futex), cmp.Compare(a.of.site, b.of.site), cmp.Compare(a.of.object, b.of.object))
 	})
 	return all
 }
 
-func (c *collector) lockRows() []Lock {
+func (o *totals) lockRows() []Lock {
 	rows := []Lock{}
-	all := c.sortedLocks()
-	for _, l := range all[:min(c.o.Limit, len(all))] {
+	all, limit := o.sortedLocks(), o.c.o.Limit
+	for _, l := range all[:min(limit, len(all))] {
 		rows = append(rows, Lock{
-			Object: c.lockName(l), Kernel: l.key.kernel, Process: c.names.text[l.process], PID: l.key.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest,
-			Owners: l.owners.sorted(c.o.Limit), Waiters: l.waiters.sorted(c.o.Limit), Functions: l.sites.sorted(c.o.Limit), OwnerTime: l.ownerTime.sorted(c.o.Limit),
-			Chain: c.chainOf(l),
+			Object: o.c.lockName(l.of), Kernel: l.of.kernel, Process: o.c.names.text[l.process], PID: l.of.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest,
+			Owners: l.owners.sorted(limit), Waiters: l.waiters.sorted(limit), Functions: l.sites.sorted(limit), OwnerTime: l.ownerTime.sorted(limit), Chain: o.chainOf(l),
 		})
 	}
 	return rows
 }
 
 // chainOf returns the locks for which the owners of a lock wait, in turn: most of their time each.
-func (c *collector) chainOf(l *lock) string {
+func (o *totals) chainOf(l *lockSum) string {
 	var names []string
 	seen := map[*lock]bool{}
-	for ; l != nil && !seen[l]; l = l.next() {
-		seen[l] = true
-		names = append(names, c.lockName(l))
+	at := l.of
+	for at != nil && !seen[at] {
+		seen[at] = true
+		names = append(names, o.c.lockName(at))
+		if l = o.locks[at]; l == nil { // only threads that are not selected wait for it
+			break
+		}
+		at = l.next()
 	}
 	switch {
-	case len(names) < 2 && l == nil:
+	case len(names) < 2 && (at == nil || l == nil):
 		return ""
-	case l != nil: // a ring
-		names = append(names, c.lockName(l))
+	case at != nil && l != nil: // a ring
+		names = append(names, o.c.lockName(at))
 	}
 	return strings.Join(names, " <- ")
 }
 
 // next returns the lock for which the owners of this one wait most; nil: they hardly wait for any.
-func (l *lock) next() (most *lock) {
+func (l *lockSum) next() (most *lock) {
 	best := l.waits.Ns / 10
 	for other, ns := range l.behind {
-		if ns > best || ns == best && most != nil && other.key.futex < most.key.futex {
+		if ns > best || ns == best && most != nil && other.futex < most.futex {
 			best, most = ns, other
 		}
 	}

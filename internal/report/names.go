@@ -51,7 +51,7 @@ type objectID struct {
 }
 
 // objectOf returns the object of a wait, as [waits.Object] names it.
-func (c *collector) objectOf(class waits.Class, id format.WaitID) uint32 {
+func (c *Collector) objectOf(class waits.Class, id format.WaitID) uint32 {
 	if id == 0 {
 		return 0
 	}
@@ -75,7 +75,7 @@ type who struct {
 }
 
 // whoIs returns the thread of a task of the current section; one without names if it is not known.
-func (c *collector) whoIs(id format.TaskID) *who {
+func (c *Collector) whoIs(id format.TaskID) *who {
 	if known := c.byTask.Get(uint32(id)); known != nil {
 		return known
 	}
@@ -86,7 +86,7 @@ func (c *collector) whoIs(id format.TaskID) *who {
 	return w
 }
 
-func (c *collector) describe(d *format.Task) *who {
+func (c *Collector) describe(d *format.Task) *who {
 	if d == nil || d.IsLost() {
 		return &who{}
 	}

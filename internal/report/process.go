@@ -16,6 +16,7 @@ type process struct {
 	room            sum                  // of waits for room in a queue
 	peers           map[waits.Class]*sum // by class, with the objects as parts
 	threads         int
+	lived           int64 // ns in the window of the thread that was there for longest
 	busiest         int64 // ns on the CPU of the thread with the most
 	busiestThread   string
 	samples, faults uint64
@@ -32,66 +33,77 @@ type process struct {
 // maxProcesses bounds the processes that are kept apart; others are merged by name.
 const maxProcesses = 1 << 13
 
-func (c *collector) processOf(t *thread) *process {
-	if p := c.processes[t.who.pid]; p != nil && p.comm == t.who.processComm {
+func (o *totals) processOf(t *thread) *process {
+	if p := o.processes[t.who.pid]; p != nil && p.comm == t.who.processComm {
 		return p
 	}
-	if p := c.processes[t.who.pid]; p != nil && p.pid == t.who.pid {
+	if p := o.processes[t.who.pid]; p != nil && p.pid == t.who.pid {
 		if t.who.tid == t.who.pid { // the leader knows its name
 			p.name, p.comm = t.who.process, t.who.processComm
 		}
 		return p
 	}
-	c.known++
-	if len(c.processes) < maxProcesses {
+	o.known++
+	if len(o.processes) < maxProcesses {
 		p := &process{pid: t.who.pid, name: t.who.process, comm: t.who.processComm, merged: 1}
-		c.processes[p.pid] = p
+		o.processes[p.pid] = p
 		return p
 	}
-	name := c.names.text[t.who.processComm]
-	p := c.ended[name]
+	name := o.c.names.text[t.who.processComm]
+	p := o.ended[name]
 	if p == nil {
-		if len(c.ended) >= maxProcesses {
+		if len(o.ended) >= maxProcesses {
 			name = otherNames
-			if p = c.ended[name]; p != nil {
+			if p = o.ended[name]; p != nil {
 				p.merged++
 				return p
 			}
 		}
-		p = &process{name: c.names.id(name), comm: c.names.id(name)}
-		c.ended[name] = p
+		if o.ended == nil {
+			o.ended = make(map[string]*process)
+		}
+		p = &process{name: o.c.names.id(name), comm: o.c.names.id(name)}
+		o.ended[name] = p
 	}
 	p.merged++
 	return p
 }
 
-// retire adds a thread whose time is all known to its process and to the tables.
-func (c *collector) retire(t *thread) {
+// retire adds a thread whose time is all known to what reports are about.
+func (c *Collector) retire(t *thread) {
 	t.of.Own = nil
 	if !t.isSelected {
 		return
 	}
-	p := c.processOf(t)
-	c.lived++
+	for _, to := range t.into {
+		to.addThread(t)
+	}
+	t.waits = nil
+}
+
+// addThread adds a thread to its process and to the tables.
+func (o *totals) addThread(t *thread) {
+	p := o.processOf(t)
+	o.threads++
 	p.threads++
+	p.lived = max(p.lived, t.lived)
 	p.samples, p.faults = p.samples+t.samples, p.faults+t.faults
 	p.runs, p.moved, p.shortRuns, p.movedRuns = p.runs+t.runs, p.moved+t.moved, p.shortRuns+t.shortRuns, p.movedRuns+t.movedRuns
 	p.latency += t.latency
 	if ns := t.in(classOnCPU).ns; ns > p.busiest {
 		p.demand = ns + t.in(int(waits.Runnable)).ns + t.in(int(waits.Preempted)).ns
-		p.busiest, p.busiestThread = ns, c.names.thread(t.who)
+		p.busiest, p.busiestThread = ns, o.c.names.thread(t.who)
 	}
 	for i, class := range ownClasses {
 		p.time[class].add(t.time[i].ns, t.time[i].count)
-		c.time[class].add(t.time[i].ns, t.time[i].count)
+		o.time[class].add(t.time[i].ns, t.time[i].count)
 	}
 	work := t.places.ForWork()
 	for i := range t.waits {
 		w := &t.waits[i]
-		c.addWait(p, t, w, work.Has(w.at.node, w.result))
+		o.addWait(p, t, w, work.Has(w.at.node, w.result))
 	}
-	t.waits = nil
-	c.countShort(t)
+	o.countShort(t)
 }
 
 // waitKey identifies what is added up in the table of waits.
@@ -108,23 +120,23 @@ func compareWaits(a, b waitKey) int {
 }
 
 // addWait adds a wait of a thread to its process and to the tables.
-func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
+func (o *totals) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 	class := int(w.result.Class)
 	if forWork {
 		class = classIdle
 	}
 	p.time[class].add(w.sum.ns, w.sum.count)
-	c.time[class].add(w.sum.ns, w.sum.count)
+	o.time[class].add(w.sum.ns, w.sum.count)
 	key := waitKey{class: w.result.Class, forWork: forWork, object: w.object, pid: p.pid, name: p.name, site: w.at.site, caller: w.at.caller}
 	length := w.longest.to - w.longest.from
-	into := c.waits.at(key)
+	into := o.waits.at(key)
 	into.add(w.sum.ns, w.sum.count, length)
 	for _, by := range w.wakers {
 		into.by.add(by.Name, by.Ns, by.Count)
 	}
 	if w.result.Class == waits.Timer {
 		p.timers.add(w.sum.ns, w.sum.count, length)
-		p.timers.by.add(c.calls.nameOf(w.at.site), w.sum.ns, w.sum.count)
+		p.timers.by.add(o.c.calls.nameOf(w.at.site), w.sum.ns, w.sum.count)
 	}
 	if forWork {
 		if w.result.Class != waits.Timer {
@@ -132,12 +144,12 @@ func (c *collector) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 		}
 		return
 	}
-	c.longest.add(longWait{interval: w.longest, thread: t.who, site: w.at.site}, c.o.Limit)
-	c.notePeer(p, w, length)
+	o.longest.add(longWait{interval: w.longest, thread: t.who, site: w.at.site}, o.c.o.Limit)
+	o.notePeer(p, w, length)
 }
 
 // notePeer adds what a thread waited for, and who ended its waits, where findings name these.
-func (c *collector) notePeer(p *process, w *waitSum, longest int64) {
+func (o *totals) notePeer(p *process, w *waitSum, longest int64) {
 	room := w.result.Idle == waits.Never && (w.result.Class == waits.Condition || w.result.Class == waits.Pipe) || w.result.Class == waits.Send
 	if room {
 		p.room.add(w.sum.ns, w.sum.count, longest)
@@ -155,7 +167,7 @@ func (c *collector) notePeer(p *process, w *waitSum, longest int64) {
 		p.peers[w.result.Class] = s
 	}
 	s.add(w.sum.ns, w.sum.count, longest)
-	s.by.add(c.names.text[w.object], w.sum.ns, w.sum.count)
+	s.by.add(o.c.names.text[w.object], w.sum.ns, w.sum.count)
 }
 
 // shortLived are the processes of one name that lived for less than shortLife within the window.
@@ -173,7 +185,7 @@ const (
 )
 
 // countShort counts a process that has ended, by its first thread.
-func (c *collector) countShort(t *thread) {
+func (o *totals) countShort(t *thread) {
 	if !t.isNew || t.who.tid != t.who.pid || t.of.Status != timeline.Dead {
 		return
 	}
@@ -181,14 +193,17 @@ func (c *collector) countShort(t *thread) {
 	if life > shortLife {
 		return
 	}
-	name := c.names.text[t.who.processComm]
-	s := c.shorts[name]
+	name := o.c.names.text[t.who.processComm]
+	s := o.shorts[name]
 	if s == nil {
-		if len(c.shorts) >= maxShorts {
+		if len(o.shorts) >= maxShorts {
 			return
 		}
+		if o.shorts == nil {
+			o.shorts = make(map[string]*shortLived)
+		}
 		s = &shortLived{comm: t.who.processComm}
-		c.shorts[name] = s
+		o.shorts[name] = s
 	}
 	s.count++
 	s.parent = t.who.ppid

@@ -8,12 +8,16 @@ import (
 	"wprof/internal/timeline"
 )
 
+// DefaultLimit is the usual maximum number of entries of a list.
+const DefaultLimit = 8
+
 // Options are what a report covers.
 type Options struct {
 	Limit  int    // of each list
 	Source string // of the capture, for commands; "": FILE
 	// Selector selects the threads that the report is about; nil: all. The others only explain what these do.
 	Selector *filter.Selector
+	Threads  bool // make a report of each thread too
 }
 
 // Report is what a capture says, as --json writes it. docs/report.md describes each field; a test compares the two. Lists are never
@@ -36,6 +40,7 @@ type Report struct {
 	Longest   []Interval `json:"longest"`
 
 	DroppedThreads int64 `json:"-"`
+	LivedNs        int64 `json:"-"` // of each process, for how long its longest thread was there in the window, added up
 }
 
 // Finding is something that held threads up, with the numbers behind it.
@@ -138,9 +143,9 @@ type Interval struct {
 
 // Make reads a stream to its end. With an error of the stream it also returns the report about everything before.
 func Make(r *format.Reader, o Options) (*Report, error) {
-	c := newCollector(r, o)
+	c := NewCollector(r, o)
 	err := timeline.Visit(r, c)
-	report := c.finish()
+	report := c.Report()
 	if c.failed != nil && !errors.Is(err, c.failed) {
 		err = errors.Join(err, c.failed)
 	}

@@ -23,13 +23,14 @@ const (
 	maxParts = 8
 )
 
-func (t *table[K]) init() { t.all = make(map[K]*sum) }
-
 func (t *table[K]) at(key K) *sum {
 	s := t.all[key]
 	if s == nil {
 		if len(t.all) >= maxTable {
 			t.shrink()
+		}
+		if t.all == nil {
+			t.all = make(map[K]*sum)
 		}
 		s = new(sum)
 		t.all[key] = s

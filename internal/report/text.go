@@ -35,17 +35,22 @@ func (r *Report) Print(w io.Writer, source string) error {
 	if r.LostData {
 		fmt.Fprintln(out, "Events are missing; what they would have shown is \"not recorded\".")
 	}
-	r.printFindings(out)
-	r.printTime(out)
-	r.printFunctions(out)
-	r.printWaits(out)
-	r.printLocks(out)
-	r.printDelays(out)
-	r.printLongest(out)
+	r.PrintLists(out)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// PrintLists writes everything but the capture's name and size.
+func (r *Report) PrintLists(w io.Writer) {
+	r.printFindings(w)
+	r.printTime(w)
+	r.printFunctions(w)
+	r.printWaits(w)
+	r.printLocks(w)
+	r.printDelays(w)
+	r.printLongest(w)
 }
 
 func (r *Report) printFindings(w io.Writer) {
@@ -54,18 +59,27 @@ func (r *Report) printFindings(w io.Writer) {
 		fmt.Fprintln(w, "  none: nothing that takes a large part of the time is known to hold the threads up")
 	}
 	for _, f := range r.Findings {
-		paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
+		Paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
 		fmt.Fprintf(w, "          $ %s\n", f.Command)
 	}
 }
 
 func (r *Report) printTime(w io.Writer) {
-	fmt.Fprintf(w, "\nTime of all threads: %s; at work (without idle, unknown and not recorded): %s\n", exact(r.TotalNs), exact(r.WorkNs))
-	var rows [][]string
-	for _, t := range r.Time {
-		rows = append(rows, []string{exact(t.Ns), fmt.Sprintf("%.1f%%", 100*t.Share), cli.Grouped(t.Count), t.Class})
+	fmt.Fprintf(w, "\n%-19s%20s  %11s  %9s  %12s\n", "Time", "", "of lifetime", "of window", "count")
+	row := func(key string, ns int64, count string) {
+		text := fmt.Sprintf("%-19s%20s  %10.1f%%  %8.1f%%  %12s", key+":", Exact(ns), 100*Share(ns, r.TotalNs), 100*Share(ns, r.WindowNs), count)
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
-	columns(w, rows)
+	for _, name := range [...]string{OnCPU, Blocked, Delayed, New, Idle, NotRecorded} {
+		if sum := r.Sum(name); sum.Ns > 0 {
+			row(name, sum.Ns, cli.Grouped(sum.Count))
+		}
+		for _, t := range r.ClassesOf(name) {
+			row("  "+t.Class, t.Ns, cli.Grouped(t.Count))
+		}
+	}
+	row("total", r.TotalNs, "")
+	row("at work", r.WorkNs, "") // without idle, unknown and not recorded
 }
 
 func (r *Report) printFunctions(w io.Writer) {
@@ -182,7 +196,7 @@ func (r *Report) printLongest(w io.Writer) {
 		if one.Waker != "" {
 			what += ", woken by " + one.Waker
 		}
-		rows = append(rows, []string{exact(one.StartNs), length, what, fmt.Sprintf("%s (%d)", one.Thread, one.TID), one.Function})
+		rows = append(rows, []string{Exact(one.StartNs), length, what, fmt.Sprintf("%s (%d)", one.Thread, one.TID), one.Function})
 	}
 	columns(w, rows)
 }
@@ -194,8 +208,8 @@ func processName(name string, pid int32) string {
 	return fmt.Sprintf("%s (pid %d)", name, pid)
 }
 
-// exact writes a time to the nanosecond.
-func exact(ns int64) string {
+// Exact writes a time to the nanosecond.
+func Exact(ns int64) string {
 	sign := ""
 	if ns < 0 {
 		sign, ns = "-", -ns
@@ -252,8 +266,8 @@ func shortened(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-head-1):])
 }
 
-// paragraph writes text in lines after a head.
-func paragraph(w io.Writer, head, text string) {
+// Paragraph writes text in lines after a head; further lines are indented by its width.
+func Paragraph(w io.Writer, head, text string) {
 	at := head
 	for _, word := range strings.Fields(text) {
 		if utf8.RuneCountInString(at)+1+utf8.RuneCountInString(word) > pageWidth && len(at) > len(head) {

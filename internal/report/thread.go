@@ -11,6 +11,8 @@ import (
 type thread struct {
 	of     *timeline.Thread
 	who    *who
+	into   []*totals               // what its time is added to
+	lived  int64                   // ns
 	time   [len(ownClasses)]amount // see ownClasses; blocked time is in waits
 	waits  []waitSum
 	places waits.Places[uint32]
@@ -83,11 +85,12 @@ const (
 )
 
 // thread returns the entry of a timeline's thread.
-func (c *collector) thread(of *timeline.Thread) *thread {
+func (c *Collector) thread(of *timeline.Thread) *thread {
 	if t, known := of.Own.(*thread); known {
 		return t
 	}
 	t := &thread{of: of, who: c.describe(of.Def)}
+	t.into = c.totalsOf(t)
 	if of.Start > c.opened {
 		t.isNew = true
 	}
@@ -100,7 +103,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 }
 
 // sweep adds up the threads that have ended.
-func (c *collector) sweep() {
+func (c *Collector) sweep() {
 	c.threads = slices.DeleteFunc(c.threads, func(t *thread) bool {
 		if t.of.Status != timeline.Dead {
 			return false
@@ -111,7 +114,7 @@ func (c *collector) sweep() {
 	c.swept = len(c.threads)
 }
 
-func (c *collector) addRunning(t *thread, s *timeline.Span) {
+func (c *Collector) addRunning(t *thread, s *timeline.Span) {
 	ns := s.To - s.From
 	t.takenBy = nil
 	if s.Next != 0 {
@@ -135,12 +138,9 @@ func (c *collector) addRunning(t *thread, s *timeline.Span) {
 }
 
 // addRunnable adds a wait for a CPU.
-func (c *collector) addRunnable(t *thread, s *timeline.Span) {
+func (c *Collector) addRunnable(t *thread, s *timeline.Span) {
 	ns := s.To - s.From
-	class := waits.Runnable
-	if s.Off.Preempted {
-		class = waits.Preempted
-	}
+	class := delayClass(s)
 	t.in(int(class)).add(ns, 1)
 	if class == waits.Runnable && ns <= maxLatency {
 		t.latency += ns
@@ -154,11 +154,21 @@ func (c *collector) addRunnable(t *thread, s *timeline.Span) {
 	default:
 		key.by, key.byName = by.pid, by.process
 	}
-	c.delays.at(key).add(ns, 1, ns)
+	for _, to := range t.into {
+		to.delays.at(key).add(ns, 1, ns)
+	}
+}
+
+// delayClass returns the class of a wait for a CPU.
+func delayClass(s *timeline.Span) waits.Class {
+	if s.Off.Preempted {
+		return waits.Preempted
+	}
+	return waits.Runnable
 }
 
 // delayedBy returns the thread that took the CPU from a preempted one, or that ran before one that was woken; nil: not known.
-func (c *collector) delayedBy(t *thread, s *timeline.Span) *who {
+func (c *Collector) delayedBy(t *thread, s *timeline.Span) *who {
 	switch {
 	case s.Off.Preempted:
 		return t.takenBy
@@ -168,18 +178,22 @@ func (c *collector) delayedBy(t *thread, s *timeline.Span) *who {
 	return nil
 }
 
-// blocked returns the interval of a wait, without a lock.
-func (c *collector) blocked(t *thread, s *timeline.Span) interval {
+// blocked returns the interval of a wait.
+func (c *Collector) blocked(t *thread, s *timeline.Span) interval {
 	class := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel).Class
-	return interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
+	one := interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
+	if class == waits.Lock || class == waits.KernelLock {
+		one.lock = c.lockOf(t, s, &one)
+	}
+	return one
 }
 
 // addBlocked adds a wait for anything else.
-func (c *collector) addBlocked(t *thread, s *timeline.Span) {
+func (c *Collector) addBlocked(t *thread, s *timeline.Span) {
 	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
 	at := c.calls.wait(s.Stack)
 	one := c.blocked(t, s)
-	if result.Class == waits.Lock || result.Class == waits.KernelLock {
+	if one.lock != nil {
 		c.addLock(t, s, at, &one)
 	}
 	t.remember(one)
@@ -188,7 +202,7 @@ func (c *collector) addBlocked(t *thread, s *timeline.Span) {
 }
 
 // wakerOf names the thread that ended a wait; "": none did, or it is not known.
-func (c *collector) wakerOf(s *timeline.Span) string {
+func (c *Collector) wakerOf(s *timeline.Span) string {
 	switch {
 	case s.Off.Woken == 0:
 		return ""
@@ -219,7 +233,7 @@ func (w *waitSum) add(one *interval, waker string) {
 }
 
 // waitOf returns the sum for a wait. The smallest one makes room where there are too many.
-func (c *collector) waitOf(t *thread, at place, object uint32, r waits.Result) *waitSum {
+func (c *Collector) waitOf(t *thread, at place, object uint32, r waits.Result) *waitSum {
 	least := 0
 	for i := range t.waits {
 		one := &t.waits[i]
@@ -235,7 +249,9 @@ func (c *collector) waitOf(t *thread, at place, object uint32, r waits.Result) *
 		least = len(t.waits) - 1
 	} else {
 		work := t.places.ForWork()
-		c.addWait(c.processOf(t), t, &t.waits[least], work.Has(t.waits[least].at.node, t.waits[least].result))
+		for _, to := range t.into {
+			to.addWait(to.processOf(t), t, &t.waits[least], work.Has(t.waits[least].at.node, t.waits[least].result))
+		}
 	}
 	t.waits[least] = waitSum{at: at, object: object, result: r}
 	return &t.waits[least]

@@ -38,6 +38,7 @@ import (
 	"wprof/internal/ndjson"
 	"wprof/internal/perfetto"
 	"wprof/internal/perfetto/schema"
+	"wprof/internal/report"
 )
 
 const (
@@ -442,12 +443,7 @@ func profiles() []converted {
 			}
 			return areJSON(out.Bytes())
 		})},
-		{"analysis", folding(profile.Options{Threads: true}, func(p *profile.Profile) error {
-			if err := analysis.WriteThreads(io.Discard, p, view); err != nil {
-				return err
-			}
-			return analysis.Write(io.Discard, p, view)
-		})},
+		{"analysis", reading(analyse)},
 		{"diff", folding(profile.Options{Threads: true}, func(p *profile.Profile) error {
 			return svg.Write(io.Discard, graph.Compare(p, p, view, 1.5), svg.Picture{})
 		})},
@@ -460,6 +456,32 @@ func profiles() []converted {
 			return nil
 		})},
 	}
+}
+
+// analyse writes the analyses of all threads, whose report must have the same time as their profile.
+func analyse(r *format.Reader) error {
+	c := report.NewCollector(r, report.Options{Limit: 5, Threads: true})
+	p, err := profile.Collect(r, profile.Options{Threads: true, Also: c})
+	defer p.Close()
+	if err != nil {
+		return nil
+	}
+	left := c.Report().TotalNs
+	for _, t := range p.Threads {
+		left -= t.Lifetime
+		one := *p
+		one.Threads = []*profile.Thread{t}
+		if err := analysis.Write(io.Discard, &one, graph.View{}, c.ThreadReport(analysis.KeyOf(t))); err != nil {
+			return err
+		}
+	}
+	if left != 0 {
+		return fmt.Errorf("the report has %d ns of the threads' lifetimes too many", left)
+	}
+	if err := analysis.Write(io.Discard, p, graph.View{}, c.Report()); err != nil {
+		return err
+	}
+	return analysis.WriteThreads(io.Discard, p, graph.View{}, c)
 }
 
 func records() []converted {

@@ -80,5 +80,6 @@ func TestScenarios(t *testing.T) {
 		}
 		t.Run(s.name+"/Idle", func(t *testing.T) { checkIdle(t, s) })
 		t.Run(s.name+"/Findings", func(t *testing.T) { checkFindings(t, s) })
+		t.Run(s.name+"/Agreement", func(t *testing.T) { checkAgreement(t, s) })
 	}
 }

@@ -243,7 +243,7 @@ func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
 	}
 	text := w.read("nap_single_thread_analysis.txt")
 	window := value(t, text, "window")
-	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "waits for work") != window || value(t, text, "coverage") != 0 {
+	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "idle") != window || value(t, text, "coverage") != 0 {
 		t.Errorf("a process that sleeps all the time is reported as:\n%s", text)
 	}
 	if !strings.Contains(text, "nanosleep_[k]") || value(t, text, "recorder CPU") <= 0 {
@@ -345,7 +345,7 @@ func TestShortTimesOnTheCPUCountForTheSamples(t *testing.T) {
 	w := script(t, bursts.PIDText(), "-d2", "-f", "199", "-m0", "-o", "short").run()
 	text := w.read("short_single_thread_analysis.txt")
 	window, onCPU := value(t, text, "window"), value(t, text, "on-CPU")
-	if samples := regexp.MustCompile(`on-CPU: .* [1-9]\d* samples`); onCPU <= 0 || !samples.MatchString(text) {
+	if samples := regexp.MustCompile(`Functions on the CPU.* \([1-9]\d* samples\)`); onCPU <= 0 || !samples.MatchString(text) {
 		t.Fatalf("the bursts have no samples:\n%s", text)
 	}
 	folded := w.read("short.folded")
@@ -370,7 +370,7 @@ func TestWaitingForWorkIsNoCoverage(t *testing.T) {
 	server.Until("ready")
 	w := script(t, server.PIDText(), "-d", "1s", "-o", "idle").run()
 	text := w.read("idle_single_thread_analysis.txt")
-	idle, window := value(t, text, "waits for work"), value(t, text, "window")
+	idle, window := value(t, text, "idle"), value(t, text, "window")
 	if idle < window/2 || value(t, text, "coverage") >= 50 || !strings.Contains(text, "mostly idle") || !strings.Contains(w.stderr.String(), "mostly idle") {
 		t.Errorf("a server without work is reported as:\n%s\n%s", text, w.stderr.String())
 	}
@@ -390,7 +390,7 @@ func TestEndOfTheProcessEndsTheRecording(t *testing.T) {
 		t.Errorf("it does not say that the process ended: %s", said)
 	}
 	text := w.read("gone_single_thread_analysis.txt")
-	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "waits for work") <= 0 {
+	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "idle") <= 0 {
 		t.Errorf("it leaves %v, and prints:\n%s", got, text)
 	}
 }
@@ -426,7 +426,7 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	if said := w.stderr.String(); strings.Contains(said, "line ") || strings.Contains(said, "Killed") {
 		t.Errorf("the shell has its own word: %s", said)
 	}
-	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
+	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "unknown") <= 0 {
 		t.Errorf("what was recorded is reported as:\n%s\n%s", text, w.stderr.String())
 	}
 }

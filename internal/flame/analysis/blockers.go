@@ -6,9 +6,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/internal/report"
 )
 
 // maxFrames is the maximum number of functions of a stack in an analysis.
@@ -19,7 +21,13 @@ type blocker struct {
 	reason string
 	frames []*graph.Step  // outermost first
 	stack  profile.NodeID // one with these frames
-	share
+	waited
+}
+
+// waited is a time in ns, and how many times it is made of.
+type waited struct {
+	ns    int64
+	count uint64
 }
 
 // blockerKey is the key by which times are added up first. Stacks with different keys may have the same function names.
@@ -30,7 +38,7 @@ type blockerKey struct {
 
 // blockersOf returns the stacks of one class, the longest time first.
 func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*blocker {
-	sums := make(map[blockerKey]*share)
+	sums := make(map[blockerKey]*waited)
 	var order []blockerKey // keeps the sort stable
 	for t := range v.Threads(p) {
 		for i := range t.Cells {
@@ -41,17 +49,18 @@ func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*block
 			}
 			key := blockerKey{c.Stack, c.Reason()}
 			if sums[key] == nil {
-				sums[key] = new(share)
+				sums[key] = new(waited)
 				order = append(order, key)
 			}
-			sums[key].add(w)
+			sums[key].ns += w.Ns()
+			sums[key].count += w.Times()
 		}
 	}
 	return merged(p, v, order, sums)
 }
 
 // merged resolves stacks to names and merges those with the same names.
-func merged(p *profile.Profile, v *graph.View, order []blockerKey, sums map[blockerKey]*share) []*blocker {
+func merged(p *profile.Profile, v *graph.View, order []blockerKey, sums map[blockerKey]*waited) []*blocker {
 	g := graph.NewBuilder(graph.View{Inline: v.Inline, Lines: v.Lines}, p)
 	same := make(map[string]*blocker)
 	var all []*blocker
@@ -90,13 +99,16 @@ func writeTop(w io.Writer, p *profile.Profile, title string, class profile.Class
 	}
 	shown := min(top, len(all))
 	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", shown, len(all))
+	if min := p.About.MinBlock; min > 0 {
+		fmt.Fprintf(w, "Off-CPU intervals of less than %v are not in them\n", time.Duration(min))
+	}
 	for i, b := range all[:shown] {
-		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
+		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, report.Exact(b.ns), 100*report.Share(b.ns, total), b.reason)
 		switch {
 		case b.count == 1:
 			fmt.Fprint(w, ", once")
 		case b.count > 1:
-			fmt.Fprintf(w, ", %d times, %s each", b.count, seconds(b.ns/int64(b.count)))
+			fmt.Fprintf(w, ", %d times, %s each", b.count, report.Exact(b.ns/int64(b.count)))
 		}
 		fmt.Fprintln(w)
 		b.writeFrames(w)

@@ -44,7 +44,11 @@ func newCollector(r *format.Reader, o Options) *collector {
 
 func (c *collector) collect() error {
 	c.r.OnSectionEnd(func(end *format.End) { c.end = end })
-	err := timeline.Visit(c.r, c)
+	v := timeline.Visitor(c)
+	if c.o.Also != nil {
+		v = timeline.Both(c, c.o.Also)
+	}
+	err := timeline.Visit(c.r, v)
 	if failed := c.finish(); !errors.Is(err, failed) {
 		err = errors.Join(err, failed)
 	}

@@ -27,6 +27,7 @@ const (
 	defaultRoom = 176 << 20
 	pageRoom    = 136 << 20 // for a page or with trails: their tables take memory besides the profile
 	BothRoom    = 152 << 20 // for two profiles that are compared
+	alsoRoom    = 48 << 20  // for the tables of Options.Also
 	minRoom     = 32 << 20
 )
 
@@ -56,7 +57,11 @@ func (c *collector) memoryLimit() int {
 	if c.o.Stretch || c.o.Trail {
 		room = min(room, pageRoom)
 	}
-	return max(minRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
+	timelines := c.spans.Timeline().Memory()
+	if c.o.Also != nil { // which has one too
+		room, timelines = room-alsoRoom, 2*timelines
+	}
+	return max(minRoom, room-c.r.DefinitionMemory()-timelines)
 }
 
 // limitMemory frees memory if a limit is exceeded.
