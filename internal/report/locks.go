@@ -219,6 +219,10 @@ func (c *Collector) closeLocks() {
 			continue
 		}
 		owner := threads[tidIn{one.waiter.who.pid, one.owner}]
+		if owner != nil && waitsFor(byTID[owner.who.tid], one) {
+			one.owner = 0 // it had the lock when this wait began, and does not have it any more
+			continue
+		}
 		for _, to := range one.waiter.selected() {
 			l := to.lock(one.lock)
 			if owner == nil {
@@ -236,6 +240,9 @@ func (c *Collector) closeLocks() {
 	}
 	c.open = c.open[:0]
 }
+
+// waitsFor reports whether a wait, nil if there is none, is another thread's for the same lock.
+func waitsFor(w, other *openWait) bool { return w != nil && w != other && w.lock == other.lock }
 
 // addRing adds a ring to the reports about its threads.
 func (c *Collector) addRing(r ring) {

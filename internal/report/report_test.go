@@ -137,6 +137,19 @@ func TestDeadlocks(t *testing.T) {
 	}
 }
 
+// A thread that waits for a lock does not have it, whatever the lock said when another wait for it began.
+func TestOneLockIsNoDeadlock(t *testing.T) {
+	text := locked(1, 2, 0)
+	for _, other := range []string{"0x2000", "0x3000"} {
+		text = strings.ReplaceAll(text, "futex="+other, "futex=0x1000")
+	}
+	for _, f := range reportOf(t, text).Findings {
+		if f.Kind == deadlock {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
 // The chain of a wait that waits for a wait names the locks in turn.
 func TestChainOfLocks(t *testing.T) {
 	r := reportOf(t, locked(1, 2, -1))
