@@ -72,7 +72,7 @@ type Filter struct {
 	unknownAll bool           // whether threads whose definitions are lost are kept
 
 	// The stacks of threads that are off-CPU at the end of the range, from events after it.
-	waits map[timeline.Key]format.StackID
+	waits map[timeline.Key]openWait
 }
 
 // New reads the beginning of a stream. Nothing is written before Run.

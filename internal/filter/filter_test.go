@@ -297,13 +297,15 @@ frame 3 module=1 offset=0x30
 stack 1 frames=1
 stack 2 frames=2
 stack 3 frames=3
+wait 1 call="read"
+wait 2 call="fsync"
 100 cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
 200 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
-2000 cpu0 switch 1 next=2 since=100 next_state=D stack=1
+2000 cpu0 switch 1 next=2 since=100 next_state=D stack=1 wait=2
 2100 cpu0 switch 2 next=1 prev_state=S
 2200 cpu0 switch 1 next=2 since=2100 next_state=S stack=2
 10000 cpu0 state_cpu 2 prio=120 open
-10000 cpu1 state_thread 3 state=S prio=120 since=200 stack=3 open`, Options{Start: ms(50), End: ms(1000)}, `
+10000 cpu1 state_thread 3 state=S prio=120 since=200 stack=3 wait=1 open`, Options{Start: ms(50), End: ms(1000)}, `
 block definitions
   task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
   task 1 comm="swapper" process_comm="swapper" flags=idle
@@ -311,15 +313,17 @@ block definitions
   module 1 path="/bin/ping"
   frame 1 module=1 offset=0x10
   stack 1 frames=1
+  wait 2 call="fsync"
   frame 3 module=1 offset=0x30
   stack 3 frames=3
+  wait 1 call="read"
 block events
   +0100 cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
   +0200 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
   +1000 cpu0 state_cpu 1 prio=120 since=+0100 open
   +1000 cpu1 state_cpu 1 prio=120 since=+0200 open
-  +1000 cpu0 state_thread 2 state=D prio=120 since=+0100 stack=1 open
-  +1000 cpu1 state_thread 3 state=S prio=120 since=+0200 stack=3 open
+  +1000 cpu0 state_thread 2 state=D prio=120 since=+0100 stack=1 wait=2 open
+  +1000 cpu1 state_thread 3 state=S prio=120 since=+0200 stack=3 wait=1 open
 `)
 }
 

@@ -71,7 +71,7 @@ func (f *Filter) writeEnd() error {
 	return f.tl.WriteState(f.end, true, f.writeState)
 }
 
-// noteWait keeps, from an event after the range, the stack that a thread had at the range's end.
+// noteWait keeps, from an event after the range, the stack that a thread had at the range's end, and what it waited for.
 func (f *Filter) noteWait(e *format.Event) {
 	var id format.TaskID
 	var since int64
@@ -84,8 +84,8 @@ func (f *Filter) noteWait(e *format.Event) {
 		id = e.Task
 		since, isKnown = e.StateThread().Since()
 	}
-	stack := e.Stack()
-	if id == 0 || stack == 0 || !isKnown || since >= f.end {
+	open := openWait{e.Stack(), e.Wait()}
+	if id == 0 || open == (openWait{}) || !isKnown || since >= f.end {
 		return
 	}
 	t := f.tl.Enter(id)
@@ -93,10 +93,25 @@ func (f *Filter) noteWait(e *format.Event) {
 		return
 	}
 	if f.waits == nil {
-		f.waits = make(map[timeline.Key]format.StackID)
+		f.waits = make(map[timeline.Key]openWait)
 	}
-	if f.waits[t.Key] == 0 {
-		f.waits[t.Key] = stack
+	if _, have := f.waits[t.Key]; !have {
+		f.waits[t.Key] = open
+	}
+}
+
+// openWait is where a thread is at the end of the range, and what it waits for; 0 of what is not known.
+type openWait struct {
+	stack format.StackID
+	wait  format.WaitID
+}
+
+func (o openWait) set(e format.StateThreadEvent) {
+	if o.stack != 0 {
+		e.SetStack(o.stack)
+	}
+	if o.wait != 0 {
+		e.SetWait(o.wait)
 	}
 }
 
@@ -106,8 +121,8 @@ func (f *Filter) writeState(e *format.Event) error {
 	if t == nil || t.Mark != kept || !f.passes(e) {
 		return nil
 	}
-	if stack := f.waits[t.Key]; stack != 0 && e.Kind == format.KindStateThread && f.endWritten {
-		e.StateThread().SetStack(stack)
+	if e.Kind == format.KindStateThread && f.endWritten {
+		f.waits[t.Key].set(e.StateThread())
 	}
 	return f.write(e)
 }
