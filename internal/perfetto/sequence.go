@@ -212,6 +212,7 @@ const (
 	annotationNumber = 3
 	annotationSigned = 4
 	annotationFloat  = 5
+	annotationPtr    = 7
 	annotationText   = 17
 
 	sliceBegin   = 1

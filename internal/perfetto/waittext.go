@@ -45,7 +45,7 @@ func (w *view) annotateWait(of *tracks.Wait, t *waitText) {
 		w.seq.signed(annWaitFD, int64(d.Fd))
 	}
 	if d.GetIsFutex() {
-		w.seq.number(annFutex, d.Futex)
+		w.seq.annotate(annFutex, annotationPtr, d.Futex) // the interface shows it as the slice's name has it: 0x7f…
 	}
 	if owner := d.GetOwner(); owner != 0 {
 		w.seq.signed(annLockOwner, int64(owner))

@@ -1923,7 +1923,6 @@ type TrackEvent struct {
 	RunningNs       *uint64 `protobuf:"varint,1980,opt,name=running_ns,json=runningNs" json:"running_ns,omitempty"`
 	LongestDelayNs  *uint64 `protobuf:"varint,1981,opt,name=longest_delay_ns,json=longestDelayNs" json:"longest_delay_ns,omitempty"`
 	WaitFd          *uint64 `protobuf:"varint,1984,opt,name=wait_fd,json=waitFd" json:"wait_fd,omitempty"`
-	Futex           *uint64 `protobuf:"varint,1987,opt,name=futex" json:"futex,omitempty"`
 	LockOwner       *uint64 `protobuf:"varint,1988,opt,name=lock_owner,json=lockOwner" json:"lock_owner,omitempty"`
 	NumaNode        *uint64 `protobuf:"varint,1989,opt,name=numa_node,json=numaNode" json:"numa_node,omitempty"`
 	TidChangedFrom  *uint64 `protobuf:"varint,1991,opt,name=tid_changed_from,json=tidChangedFrom" json:"tid_changed_from,omitempty"`
@@ -2213,13 +2212,6 @@ func (x *TrackEvent) GetWaitFd() uint64 {
 	return 0
 }
 
-func (x *TrackEvent) GetFutex() uint64 {
-	if x != nil && x.Futex != nil {
-		return *x.Futex
-	}
-	return 0
-}
-
 func (x *TrackEvent) GetLockOwner() uint64 {
 	if x != nil && x.LockOwner != nil {
 		return *x.LockOwner
@@ -2248,6 +2240,7 @@ type DebugAnnotation struct {
 	IntValue       *int64                 `protobuf:"varint,4,opt,name=int_value,json=intValue" json:"int_value,omitempty"`
 	DoubleValue    *float64               `protobuf:"fixed64,5,opt,name=double_value,json=doubleValue" json:"double_value,omitempty"`
 	StringValue    *string                `protobuf:"bytes,6,opt,name=string_value,json=stringValue" json:"string_value,omitempty"`
+	PointerValue   *uint64                `protobuf:"varint,7,opt,name=pointer_value,json=pointerValue" json:"pointer_value,omitempty"`
 	StringValueIid *uint64                `protobuf:"varint,17,opt,name=string_value_iid,json=stringValueIid" json:"string_value_iid,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2316,6 +2309,13 @@ func (x *DebugAnnotation) GetStringValue() string {
 		return *x.StringValue
 	}
 	return ""
+}
+
+func (x *DebugAnnotation) GetPointerValue() uint64 {
+	if x != nil && x.PointerValue != nil {
+		return *x.PointerValue
+	}
+	return 0
 }
 
 func (x *DebugAnnotation) GetStringValueIid() uint64 {
@@ -3790,7 +3790,8 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x90\v\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xf9\n" +
+	"\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3835,8 +3836,7 @@ const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"running_ns\x18\xbc\x0f \x01(\x04R\trunningNs\x12)\n" +
 	"\x10longest_delay_ns\x18\xbd\x0f \x01(\x04R\x0elongestDelayNs\x12\x18\n" +
-	"\await_fd\x18\xc0\x0f \x01(\x04R\x06waitFd\x12\x15\n" +
-	"\x05futex\x18\xc3\x0f \x01(\x04R\x05futex\x12\x1e\n" +
+	"\await_fd\x18\xc0\x0f \x01(\x04R\x06waitFd\x12\x1e\n" +
 	"\n" +
 	"lock_owner\x18\xc4\x0f \x01(\x04R\tlockOwner\x12\x1c\n" +
 	"\tnuma_node\x18\xc5\x0f \x01(\x04R\bnumaNode\x12)\n" +
@@ -3846,14 +3846,15 @@ const file_trace_proto_rawDesc = "" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
 	"\x0eTYPE_SLICE_END\x10\x02\x12\x10\n" +
 	"\fTYPE_INSTANT\x10\x03\x12\x10\n" +
-	"\fTYPE_COUNTER\x10\x04\"\xd8\x01\n" +
+	"\fTYPE_COUNTER\x10\x04\"\xfd\x01\n" +
 	"\x0fDebugAnnotation\x12\x19\n" +
 	"\bname_iid\x18\x01 \x01(\x04R\anameIid\x12\x1d\n" +
 	"\n" +
 	"uint_value\x18\x03 \x01(\x04R\tuintValue\x12\x1b\n" +
 	"\tint_value\x18\x04 \x01(\x03R\bintValue\x12!\n" +
 	"\fdouble_value\x18\x05 \x01(\x01R\vdoubleValue\x12!\n" +
-	"\fstring_value\x18\x06 \x01(\tR\vstringValue\x12(\n" +
+	"\fstring_value\x18\x06 \x01(\tR\vstringValue\x12#\n" +
+	"\rpointer_value\x18\a \x01(\x04R\fpointerValue\x12(\n" +
 	"\x10string_value_iid\x18\x11 \x01(\x04R\x0estringValueIid\"4\n" +
 	"\fInternedName\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x12\n" +
