@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"wprof/test/race"
 )
 
 // sectionOf writes one section: a task under id 1 with the given name, and events at the given times.
@@ -429,6 +431,7 @@ func (c *counted) ReadAt(b []byte, at int64) (int, error) {
 }
 
 func TestSummaryOfFalseMarkersReadsTheFileOnce(t *testing.T) {
+	race.Skip(t)
 	header := encodeStream(t, numbered(10), WriterOptions{})[:BlockHeaderSize]
 	whole := block(t, BlockHeader{Type: 99}, nil)
 	for name, unit := range map[string][]byte{

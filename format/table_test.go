@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"wprof/test/race"
 )
 
 // typesWithEnums are definitions with names of 300 numbers each.
@@ -36,6 +38,7 @@ func upTo(n, step uint32) (ids []uint32) {
 
 // Types that events use in turns are decoded once, also where a filter has left gaps between their ids.
 func TestTypesInTurnsAreDecodedOnce(t *testing.T) {
+	race.Skip(t)
 	for name, ids := range map[string][]uint32{"some": upTo(60, 1), "many": upTo(350, 1), "with gaps": upTo(2, 16), "with wide gaps": upTo(40, 25)} {
 		d, first := typesWithEnums(t, ids...), map[uint32]*EventType{}
 		for range 3 {
@@ -54,6 +57,7 @@ func TestTypesInTurnsAreDecodedOnce(t *testing.T) {
 
 // Of more types than memory is for, part stays decoded.
 func TestDecodedTypesAreBounded(t *testing.T) {
+	race.Skip(t)
 	ids := upTo(1000, 1)
 	d, before := typesWithEnums(t, ids...), map[uint32]*EventType{}
 	kept := 0

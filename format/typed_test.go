@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wprof/test/race"
 )
 
 // request is a type with a field of each kind.
@@ -121,6 +123,7 @@ func TestUnknownHintsAreNone(t *testing.T) {
 
 // A million types are refused by the Writer, and by a reader where another writer made them.
 func TestSectionsHaveABoundOfTypes(t *testing.T) {
+	race.Skip(t)
 	w := NewWriter(io.Discard, WriterOptions{})
 	if err := w.Begin(&Session{Id: 1}); err != nil {
 		t.Fatal(err)

@@ -458,12 +458,21 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestErrorsOfWritingEndIt(t *testing.T) {
-	stream := simulate.Stream(t, simulate.Options{Seed: 1, CPUs: 2, Threads: 8}, 3000)
+	stream := simulate.Stream(t, simulate.Options{Seed: 1, CPUs: 2, Threads: 8}, race.Runs(3000))
 	whole, _, err := write(t, stream, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for broken, file := range whole {
+		_, err := Write(reader(t, stream), func(name string) (io.Writer, error) {
+			if name == broken {
+				return nil, errFull
+			}
+			return io.Discard, nil
+		}, Options{})
+		if !errors.Is(err, errFull) {
+			t.Errorf("%s cannot be made: error %v, want %v", broken, err, errFull)
+		}
 		for _, left := range []int{0, 3, file.Len() - 1} {
 			r, err := format.NewReader(bytes.NewReader(stream))
 			if err != nil {
@@ -477,15 +486,6 @@ func TestErrorsOfWritingEndIt(t *testing.T) {
 			}, Options{})
 			if err != errFull {
 				t.Errorf("%s takes %d bytes: error %v, want %v", broken, left, err, errFull)
-			}
-			_, err = Write(reader(t, stream), func(name string) (io.Writer, error) {
-				if name == broken {
-					return nil, errFull
-				}
-				return io.Discard, nil
-			}, Options{})
-			if !errors.Is(err, errFull) {
-				t.Errorf("%s cannot be made: error %v, want %v", broken, err, errFull)
 			}
 			r.Close()
 		}

@@ -306,7 +306,7 @@ func TestLinesEqualLLVM(t *testing.T) {
 			t.Parallel()
 			words := strings.Fields(c)
 			program := build(t, words[0], words[1:]...)
-			compare(t, program, program, 20000)
+			compare(t, program, program, 5000)
 		})
 	}
 }
@@ -316,7 +316,7 @@ func TestLinesInOldCompression(t *testing.T) {
 	dir := t.TempDir()
 	program := build(t, "g++", "-gdwarf-4")
 	run(t, dir, "objcopy", "--compress-debug-sections=zlib-gnu", program, "old")
-	compare(t, filepath.Join(dir, "old"), program, 20000)
+	compare(t, filepath.Join(dir, "old"), program, 5000)
 }
 
 // TestLinesInPackages: the split units are in a .dwp file.
@@ -339,7 +339,7 @@ func TestLinesInPackages(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			compare(t, program, program, 20000)
+			compare(t, program, program, 5000)
 			checkPackageBeside(t, program)
 		})
 	}
@@ -378,11 +378,11 @@ func TestLinesAfterDwz(t *testing.T) {
 			program := build(t, "g++", c.version)
 			run(t, dir, "cp", program, "other")
 			run(t, dir, "dwz", "-o", "alone", program)
-			compare(t, filepath.Join(dir, "alone"), program, 20000)
+			compare(t, filepath.Join(dir, "alone"), program, 5000)
 			run(t, dir, "cp", program, "first")
 			run(t, dir, "dwz", c.link, "-m", "common", "first", "other")
 			first := filepath.Join(dir, "first")
-			compare(t, first, program, 20000)
+			compare(t, first, program, 5000)
 			run(t, dir, "rm", "common")
 			image, done, err := openImage(first)
 			if err != nil {
@@ -407,7 +407,7 @@ func TestLinesOfRustEqualLLVM(t *testing.T) {
 			dir := t.TempDir()
 			run(t, dir, "rustc", append([]string{"-O", "-o", "program", source}, strings.Fields(flags)...)...)
 			program := filepath.Join(dir, "program")
-			compare(t, program, program, 20000)
+			compare(t, program, program, 5000)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/test/fromtext"
+	"wprof/test/race"
 )
 
 // listed is an encoder that lists items as text.
@@ -253,6 +254,7 @@ func TestSlicesFromBeforeTheWindow(t *testing.T) {
 
 // Open spans take bounded memory: from some memory on they are kept without their arguments, and beyond another not at all.
 func TestOpenSpansAreBoundedByMemory(t *testing.T) {
+	race.Skip(t)
 	m := NewMaker(hostile{typ: &format.EventType{
 		Name: []byte("x"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: []*format.TypeField{
 			{Name: []byte("key"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)},
