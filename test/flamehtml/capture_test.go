@@ -150,11 +150,12 @@ func TestPageOfACaptureSpanBySpan(t *testing.T) {
 
 // offCPUIntervals counts the off-CPU intervals of a process by the JSON lines: those that a switch ends, those of which only the wakeup
 // is known, because the kernel did not report the switch, and those that are open when the window closes. Of the last ones the
-// stream has states. Without a wakeup it is not known how long the thread was off-CPU.
+// stream has states. Without a wakeup it is not known how long the thread was off-CPU. A thread can also be woken while it runs, when it
+// is about to leave its CPU: then it stays.
 func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {
 	t.Helper()
 	type task struct{ TID, PID int }
-	isWoken := make(map[int]bool)
+	isWoken, runs := make(map[int]bool), make(map[int]bool)
 	for _, line := range bytes.Split(tools.Run(t, "wprof-json", "-k", "switch,waking", "--no-stacks", file), []byte("\n")) {
 		var e struct {
 			T                 string
@@ -167,12 +168,13 @@ func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.T == "waking" && e.Wakee.PID == pid {
+		if e.T == "waking" && e.Wakee.PID == pid && !runs[e.Wakee.TID] {
 			isWoken[e.Wakee.TID] = true
 		}
 		if e.T != "switch" {
 			continue
 		}
+		runs[e.Prev.TID], runs[e.Next.TID] = false, true
 		if e.Next.PID == pid {
 			isWoken[e.Next.TID] = false
 			if e.NextState != "" {
