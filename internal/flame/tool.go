@@ -123,7 +123,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		collect.Selector = filter.NewSelector(q.only, r)
 	}
 	if q.analyses() {
-		q.reports = report.NewCollector(r, report.Options{Limit: report.DefaultLimit, Source: cmdline.Files(inv.Args), Selector: filter.NewSelector(q.only, r), Threads: q.folder != ""})
+		q.reports = report.NewCollector(r, report.Options{Limit: report.DefaultLimit, Source: cmdline.Files(inv.Args), Selector: filter.NewSelector(q.only, r), Threads: q.folder != "", MaxLive: profile.MaxBeside})
 		collect.Also = q.reports
 	}
 	p, err = profile.Collect(r, collect)

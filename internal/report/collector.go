@@ -57,7 +57,9 @@ func NewCollector(r *format.Reader, o Options) *Collector {
 	}
 	c.all = newTotals(c)
 	c.onlyAll = []*totals{c.all}
-	c.spans = timeline.NewSpans(r, c.addSpan)
+	if c.spans = timeline.NewSpans(r, c.addSpan); o.MaxLive > 0 {
+		c.spans.LimitThreads(o.MaxLive)
+	}
 	return c
 }
 

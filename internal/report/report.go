@@ -18,6 +18,8 @@ type Options struct {
 	// Selector selects the threads that the report is about; nil: all. The others only explain what these do.
 	Selector *filter.Selector
 	Threads  bool // make a report of each thread too
+	// MaxLive bounds the threads that live at the same time, for what collects other things beside the report; 0: the timeline's own limit.
+	MaxLive int
 }
 
 // Report is what a capture says, as --json writes it. docs/report.md describes each field; a test compares the two. Lists are never

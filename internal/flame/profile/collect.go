@@ -34,6 +34,9 @@ func newCollector(r *format.Reader, o Options) *collector {
 		p.About.Events = o.Events
 	}
 	c.spans, c.slotTimeLimit = timeline.NewSpans(r, c.addSpan), maxSlotTimes
+	if o.Also != nil {
+		c.spans.LimitThreads(MaxBeside)
+	}
 	if o.Trail {
 		c.spans.LimitThreads(maxTrails)
 		c.trails = newTrails(spill.InMemory)

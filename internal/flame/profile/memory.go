@@ -34,6 +34,9 @@ const (
 // maxTrails bounds the live threads that have trails: each of them takes twice as much memory as another one.
 const maxTrails = 72 << 10
 
+// MaxBeside bounds the live threads where Options.Also has an entry for each, too.
+const MaxBeside = 24 << 10
+
 // memory returns the bytes that a collector takes without its timeline.
 func (c *collector) memory() int {
 	threads := len(c.threads) + len(c.kept) + len(c.ended)
