@@ -29,6 +29,7 @@ type Collector struct {
 	onlyAll []*totals
 	own     map[timeline.Key]*totals // of each thread, with Options.Threads
 	locks   map[lockKey]*lock
+	parents map[int32]bool // processes that have selected child processes
 	open    []openWait
 
 	idleCPU  int64
@@ -49,11 +50,14 @@ const (
 	classes
 )
 
+// maxParents bounds the processes whose child processes are known to be selected.
+const maxParents = 1 << 16
+
 // NewCollector returns a Collector for the stream of a reader.
 func NewCollector(r *format.Reader, o Options) *Collector {
 	c := &Collector{
 		r: r, o: o, classes: waits.NewClassifier(r), calls: newCallTree(r), names: newNames(r), now: math.MinInt64,
-		called: make(map[[2]uint32]string), own: make(map[timeline.Key]*totals), locks: make(map[lockKey]*lock),
+		called: make(map[[2]uint32]string), own: make(map[timeline.Key]*totals), locks: make(map[lockKey]*lock), parents: make(map[int32]bool),
 	}
 	c.all = newTotals(c)
 	c.onlyAll = []*totals{c.all}
@@ -159,7 +163,10 @@ func (c *Collector) addHidden(t *thread, s *timeline.Span) {
 	case timeline.SpanBlocked:
 		one := c.blocked(t, s)
 		t.remember(one)
-		c.addOpen(t, s, &one)
+		if one.lock != nil {
+			c.addOpen(t, s, &one)
+			c.ownerAtEnd(s)
+		}
 	}
 }
 

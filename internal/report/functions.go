@@ -107,7 +107,9 @@ func (c *Collector) callersOf(f *called) []Caller {
 	for id := range f.callers {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Or(cmp.Compare(f.callers[b], f.callers[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(ids, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(f.callers[b], f.callers[a]), cmp.Compare(c.calls.nameOf(a), c.calls.nameOf(b)))
+	})
 	callers := []Caller{}
 	for _, id := range ids[:min(maxCallers, c.o.Limit, len(ids))] {
 		callers = append(callers, Caller{c.calls.nameOf(id), Share(f.callers[id], f.total)})

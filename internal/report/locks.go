@@ -81,10 +81,7 @@ func (c *Collector) lockOf(t *thread, s *timeline.Span, one *interval) *lock {
 // addLock adds a wait for a lock.
 func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval) {
 	c.addOpen(t, s, one)
-	var owner *thread
-	if of := c.spans.Timeline().Thread(s.Off.Waker); s.Off.Woken != 0 && of != nil && !of.Idle() {
-		owner = c.thread(of)
-	}
+	owner := c.ownerAtEnd(s)
 	ns, waker := s.To-s.From, c.names.text[one.waker]
 	for _, to := range t.into {
 		l := to.lock(one.lock)
@@ -101,6 +98,19 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 			l.owners.add(waker, ns, 1)
 		}
 	}
+}
+
+// ownerAtEnd returns the thread that ended a wait for a lock, which had it; nil: there is none, or it is not known.
+func (c *Collector) ownerAtEnd(s *timeline.Span) *thread {
+	of := c.spans.Timeline().Thread(s.Off.Waker)
+	if s.Off.Woken == 0 || s.Off.WokenIRQ || of == nil || of.Idle() {
+		return nil
+	}
+	owner := c.thread(of)
+	if waits.HadFromStart(c.r.Wait(s.Wait), of.Def) {
+		owner.sleeps.Hold(s.From, s.To)
+	}
+	return owner
 }
 
 // addOpen keeps a wait for a lock that has not ended.
@@ -222,6 +232,9 @@ func (c *Collector) closeLocks() {
 		if owner != nil && waitsFor(byTID[owner.who.tid], one) {
 			one.owner = 0 // it had the lock when this wait began, and does not have it any more
 			continue
+		}
+		if owner != nil {
+			owner.sleeps.Hold(one.from, one.to)
 		}
 		for _, to := range one.waiter.selected() {
 			l := to.lock(one.lock)

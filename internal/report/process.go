@@ -98,7 +98,7 @@ func (o *totals) addThread(t *thread) {
 		p.time[class].add(t.time[i].ns, t.time[i].count)
 		o.time[class].add(t.time[i].ns, t.time[i].count)
 	}
-	work := t.places.ForWork()
+	work := o.c.forWork(t)
 	for i := range t.waits {
 		w := &t.waits[i]
 		o.addWait(p, t, w, work.Has(w.at.node, w.result))

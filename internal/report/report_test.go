@@ -196,6 +196,18 @@ wait 2 pid=10 number=17 call=pread64 has_fd fd=3 file=file path="data/stock.db"
 end close=+1s
 `
 
+// A thread that sleeps with a lock for which another one waits is not idle, whether or not that wait ends.
+func TestSleepsWithALockAreNotIdle(t *testing.T) {
+	idle := func(text string) int64 { return reportOf(t, text).Sum(Idle).Ns }
+	text := strings.NewReplacer("io_schedule", "hrtimer_nanosleep", "number=17 call=pread64 has_fd fd=3 file=file path=\"data/stock.db\"", "number=230 call=clock_nanosleep", "next_state=D", "next_state=S", "prev_state=D", "prev_state=S").Replace(lockWaits)
+	if got := idle(text); got != 0 {
+		t.Errorf("%d ns of the owner's sleep are idle", got)
+	}
+	if got := idle(strings.ReplaceAll(text, "cpu0 waking 2 wakee=3", "cpu0 waking 1 wakee=3")); got != 290e6 {
+		t.Errorf("%d ns of the sleep of a thread without a lock are idle, want 290 ms", got)
+	}
+}
+
 func TestLockTable(t *testing.T) {
 	r := reportOf(t, lockWaits)
 	if len(r.Locks) != 1 {

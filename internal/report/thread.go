@@ -16,6 +16,7 @@ type thread struct {
 	time   [len(ownClasses)]amount // see ownClasses; blocked time is in waits
 	waits  []waitSum
 	places waits.Places[uint32]
+	sleeps waits.Sleeps[uint32]
 	recent []interval // the latest recentWaits
 	next   int        // in recent
 	first  int64
@@ -90,6 +91,9 @@ func (c *Collector) thread(of *timeline.Thread) *thread {
 		return t
 	}
 	t := &thread{of: of, who: c.describe(of.Def)}
+	if t.who.isSelected && len(c.parents) < maxParents {
+		c.parents[t.who.ppid] = true
+	}
 	t.into = c.totalsOf(t)
 	if of.Start > c.opened {
 		t.isNew = true
@@ -198,7 +202,13 @@ func (c *Collector) addBlocked(t *thread, s *timeline.Span) {
 	}
 	t.remember(one)
 	t.places.Add(at.node, result, s.To-s.From)
+	t.sleeps.Add(at.node, result.Class, s.From, s.To)
 	c.waitOf(t, at, one.object, result).add(&one, c.names.text[one.waker])
+}
+
+// forWork returns which waits of a thread are for work.
+func (c *Collector) forWork(t *thread) waits.ForWork[uint32] {
+	return t.places.ForWork(c.parents[t.who.pid], &t.sleeps)
 }
 
 // wakerOf names the thread that ended a wait; "": none did, or it is not known.
@@ -248,7 +258,7 @@ func (c *Collector) waitOf(t *thread, at place, object uint32, r waits.Result) *
 		t.waits = append(t.waits, waitSum{})
 		least = len(t.waits) - 1
 	} else {
-		work := t.places.ForWork()
+		work := c.forWork(t)
 		for _, to := range t.into {
 			to.addWait(to.processOf(t), t, &t.waits[least], work.Has(t.waits[least].at.node, t.waits[least].result))
 		}

@@ -47,6 +47,7 @@ type Idle uint8
 const (
 	Never   Idle = iota
 	IfUsual      // where they are the thread's usual place
+	IfShown      // where what they wait for is shown itself
 	Always
 )
 
@@ -69,7 +70,7 @@ func Classes() []ClassInfo {
 		{PageFault, "page fault", "fault", Never, "a page of memory that has to be read, or provided by another thread"},
 		{Pipe, "pipe", "pipe", IfUsual, "the other end of a pipe"},
 		{Terminal, "terminal", "terminal", Always, "input from a terminal, or output to it"},
-		{Child, "child", "child", Never, "a child process, or a thread to be joined"},
+		{Child, "child", "child", IfShown, "a child process, or a thread to be joined"},
 		{Signal, "signal", "signal", IfUsual, "a signal, or to be continued after a stop"},
 		{KernelLock, "kernel lock", "kernel lock", Never, "a lock in the kernel"},
 		{KernelWork, "kernel work", "kernel", Never, "something else in the kernel; of a kernel thread also work"},

@@ -21,7 +21,7 @@ func TestDocumentedClasses(t *testing.T) {
 	}
 	want := "| Class | What the thread waits for | Idle |\n|---|---|---|\n"
 	for _, c := range Classes() {
-		want += fmt.Sprintf("| %s | %s | %s |\n", c.Name, c.Doc, [...]string{Never: "never", IfUsual: "usual", Always: "always"}[c.Idle])
+		want += fmt.Sprintf("| %s | %s | %s |\n", c.Name, c.Doc, [...]string{Never: "never", IfUsual: "usual", IfShown: "shown", Always: "always"}[c.Idle])
 	}
 	if have == want {
 		return

@@ -16,6 +16,8 @@ func (r *rules) idle(class Class, f *Facts) Idle {
 		return Never
 	case (class == Pipe || class == Terminal) && r.calls[string(f.Wait.GetCall())].disk == DiskWrite:
 		return Never
+	case class == Child && f.Wait.GetIsFutex(): // a thread to be joined
+		return IfUsual
 	case class == Condition && waitsForRoom(f.User):
 		return Never
 	}

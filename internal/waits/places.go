@@ -5,7 +5,7 @@ package waits
 //
 // A wait whose [Result] has Idle Always is for work. One with IfUsual is for work in the thread's usual place: that with most such time. A
 // timer is for work only in a thread that waits for work in no other way, and that has more than half of that time in one place. A wait with
-// Idle Never, such as one for a lock, is for work nowhere.
+// Idle Never, such as one for a lock, is for work nowhere; neither is a sleep with a lock for which others wait.
 type Places[P comparable] struct {
 	all     []placeTime[P]
 	blocked int64 // ns in all
@@ -28,7 +28,7 @@ const (
 func (p *Places[P]) Add(place P, r Result, ns int64) {
 	p.blocked += ns
 	isTimer := r.Class == Timer
-	if r.Idle != Never && !isTimer {
+	if r.Idle != Never && r.Idle != IfShown && !isTimer {
 		p.work += ns
 	}
 	if r.Idle != IfUsual {
@@ -62,13 +62,14 @@ func (p *Places[P]) at(place P) *placeTime[P] {
 	return &p.all[least]
 }
 
-// ForWork returns which waits are for work, by all that was added.
-func (p *Places[P]) ForWork() ForWork[P] {
-	w := ForWork[P]{timers: p.work < p.blocked/otherWork || p.work == 0}
+// ForWork returns which waits are for work, by all that was added. children: some of the thread's child processes are shown too. sleeps are
+// those of the thread; may be nil.
+func (p *Places[P]) ForWork(children bool, sleeps *Sleeps[P]) ForWork[P] {
+	w := ForWork[P]{timers: p.work < p.blocked/otherWork || p.work == 0, children: children}
 	most, all := int64(0), int64(0)
 	for _, one := range p.all {
 		ns := one.work
-		if w.timers {
+		if w.timers && !sleeps.has(one.place, one.timer) {
 			ns += one.timer
 		}
 		all += ns
@@ -87,13 +88,16 @@ type ForWork[P comparable] struct {
 	usual    P
 	hasUsual bool
 	timers   bool // timers may be
+	children bool // waits for child processes are
 }
 
 // Has reports whether a wait in a place is for work.
 func (w *ForWork[P]) Has(place P, r Result) bool {
 	switch {
-	case r.Idle == Always:
+	case r.Idle == Always, r.Idle == IfShown && w.children:
 		return true
+	case r.Idle == IfShown:
+		return false
 	case r.Idle == Never || r.Class == Timer && !w.timers:
 		return false
 	}

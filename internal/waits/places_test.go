@@ -35,7 +35,7 @@ func TestWaitsForWork(t *testing.T) {
 			p.Add(one.place, one.Result, one.ns/2)
 			p.Add(one.place, one.Result, one.ns-one.ns/2)
 		}
-		work := p.ForWork()
+		work := p.ForWork(false, nil)
 		for _, one := range waits {
 			if got, want := work.Has(one.place, one.Result), one.place[len(one.place)-1] == '*'; got != want {
 				t.Errorf("%s: %s in %s: for work: %v, want %v", name, one.Class, one.place, got, want)
@@ -51,7 +51,7 @@ func TestUsualPlaceAmongMany(t *testing.T) {
 		p.Add(i, Result{Poll, IfUsual}, 1)
 		p.Add(-1, Result{Poll, IfUsual}, 1)
 	}
-	if work := p.ForWork(); !work.Has(-1, Result{Poll, IfUsual}) || work.Has(9_999, Result{Poll, IfUsual}) {
+	if work := p.ForWork(false, nil); !work.Has(-1, Result{Poll, IfUsual}) || work.Has(9_999, Result{Poll, IfUsual}) {
 		t.Errorf("the usual place is not found: %+v", work)
 	}
 	if len(p.all) > maxPlaces {
@@ -73,6 +73,50 @@ func TestFutexOfRuntimes(t *testing.T) {
 	} {
 		if got := r.byFutex(&Facts{User: strings.Fields(stack)}); got != want {
 			t.Errorf("%s: %s, want %s", stack, got, want)
+		}
+	}
+}
+
+// A wait for a child process is idle only where the child is shown, and leaves a timer the only wait for work.
+func TestWaitsForChildrenAreIdleWhereThoseAreShown(t *testing.T) {
+	child, timer := Result{Child, IfShown}, Result{Timer, IfUsual}
+	var p Places[string]
+	p.Add("wait", child, 900*ms)
+	p.Add("tick", timer, 100*ms)
+	for _, shown := range []bool{false, true} {
+		work := p.ForWork(shown, nil)
+		if work.Has("wait", child) != shown || !work.Has("tick", timer) {
+			t.Errorf("children shown: %t: the wait for them is for work: %t, the timer: %t", shown, work.Has("wait", child), work.Has("tick", timer))
+		}
+	}
+}
+
+// A sleep is not for work where others wait for a lock that the sleeper has: since their wait began or since it got the lock.
+func TestSleepsWithALockAreNotForWork(t *testing.T) {
+	timer := Result{Timer, IfUsual}
+	for name, c := range map[string]struct {
+		waits [][2]int64 // of others, ms
+		locks [][2]int64 // waits of the thread itself for the lock
+		idle  bool
+	}{
+		"nobody waits":               {nil, nil, true},
+		"another waits":              {[][2]int64{{20, 100}}, nil, false},
+		"another waits a moment":     {[][2]int64{{95, 100}}, nil, true},
+		"two wait":                   {[][2]int64{{94, 100}, {94, 100}}, nil, false},
+		"it got the lock afterwards": {[][2]int64{{20, 120}}, [][2]int64{{100, 110}}, true},
+	} {
+		var p Places[string]
+		var s Sleeps[string]
+		p.Add("nap", timer, 100*ms)
+		s.Add("nap", Timer, 0, 100*ms)
+		for _, w := range c.locks {
+			s.Add("lock", Lock, w[0]*ms, w[1]*ms)
+		}
+		for _, w := range c.waits {
+			s.Hold(w[0]*ms, w[1]*ms)
+		}
+		if work := p.ForWork(false, &s); work.Has("nap", timer) != c.idle {
+			t.Errorf("%s: the sleep is for work: %t", name, !c.idle)
 		}
 	}
 }

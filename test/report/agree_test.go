@@ -13,10 +13,22 @@ import (
 )
 
 // checkAgreement compares the report of wprof-info with the analyses of wprof-flame: of a scenario's process, and of some of its threads
-// each with its own file. Lists have the same lines, number for number.
+// each with its own file. Lists have the same lines, number for number. Folded stacks have the same time as idle.
 func checkAgreement(t *testing.T, s *scenario) {
 	pid, folder := strconv.Itoa(s.pid), filepath.Join(t.TempDir(), "threads")
 	checkAnalysis(t, s, "-p", pid, tools.Run(t, "wprof-flame", "--analysis", "-p", pid, s.capture.file))
+	idle, shown := int64(0), int64(0)
+	for _, one := range report(t, "-p", pid, s.capture.file).Time {
+		if one.Class == "idle" {
+			idle = one.Ns
+		}
+	}
+	for _, one := range foldedByThread(t, s) {
+		shown += one.idle
+	}
+	if shown != idle {
+		t.Errorf("folded stacks have %d ns as idle, the report %d ns", shown, idle)
+	}
 	tools.Run(t, "wprof-flame", "--per-thread", folder, "-p", pid, s.capture.file)
 	for _, th := range s.threads[:min(len(s.threads), 4)] {
 		tid := strconv.Itoa(int(th.tid))

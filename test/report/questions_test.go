@@ -287,8 +287,11 @@ func checkJava(t *testing.T, a *answered) {
 	}
 }
 
-// checkPipeline: the first one has work and waits for room in the pipe; the last one waits for work.
+// checkPipeline: the first one has work and waits for room in the pipe; the last one waits for work, and so does the shell, for all of them.
 func checkPipeline(t *testing.T, a *answered) {
+	if shell := a.of("bash"); shell.busy > shell.idle/2 {
+		t.Errorf("bash waits for its commands: %d ns are idle, %d ns are other waits", shell.idle, shell.busy)
+	}
 	if first := a.of("head"); first.idle > first.busy/10 {
 		t.Errorf("head waits for room in a pipe: %d ns are idle, %d ns are other waits", first.idle, first.busy)
 	}

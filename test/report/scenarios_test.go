@@ -27,7 +27,7 @@ func recordings() [][]*scenario {
 	return [][]*scenario{
 		{
 			{name: "deadlock-two", finding: "deadlock"}, {name: "deadlock-three", finding: "deadlock"}, {name: "victim", finding: "one-lock"},
-			{name: "sleeping", finding: "sleeping-by-timer"}, {name: "peer", finding: "waiting-for-peer"},
+			{name: "sleeping-owner", finding: "one-lock"}, {name: "sleeping", finding: "sleeping-by-timer"}, {name: "peer", finding: "waiting-for-peer"},
 			{name: "healthy-server"}, {name: "healthy-pool"}, {name: "healthy-timer"},
 			{name: "idle-pool"}, {name: "idle-conns"}, {name: "idle-timers"},
 		},

@@ -28,6 +28,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
+	c.parents = make(map[int32]bool)
 	c.classes, c.objects, c.byText, p.Objects = waits.NewClassifier(r), make(map[waitObject]ObjectID), make(map[string]ObjectID), make([]string, 1)
 	if len(o.Events) > 0 {
 		c.counter = newEventCounter(c)
@@ -91,8 +92,11 @@ type collector struct {
 	events        uint64
 
 	classes *waits.Classifier
+	parents map[int32]bool          // processes of which child processes are counted
 	objects map[waitObject]ObjectID // of the current section
 	byText  map[string]ObjectID
+
+	openLocks []openLock
 
 	same  map[NodeID]uint32 // see sameFunctions
 	paths map[string]uint32
@@ -116,6 +120,7 @@ type thread struct {
 	shortBlocked int64          // ns blocked in off-CPU intervals shorter than Options.MinBlock
 	offUntil     int64          // where the latest span off the CPU ends
 	idle         []idlePlace
+	sleeps       *waits.Sleeps[uint32] // by NodeID; nil: it has not slept
 	trail        *threadTrail
 }
 
@@ -148,6 +153,7 @@ func (c *collector) Close(at int64) error {
 		c.counter.addSpans(c.counter.pairs.Close(at))
 	}
 	c.spans.Close(at)
+	c.closeLocks()
 	for _, t := range c.threads {
 		c.p.About.Stray += uint64(len(t.samples))
 		t.samples = t.samples[:0]
@@ -253,6 +259,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 		}
 	}
 	of.Own = t
+	c.noteParent(of)
 	c.threads = append(c.threads, t)
 	if len(c.threads) >= c.swept/4*5+c.bounds.unswept {
 		c.sweep()

@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"wprof/internal/timeline"
 	"wprof/internal/waits"
 )
 
@@ -16,13 +18,75 @@ func (c *collector) findIdleWaits(t *thread) {
 			places.Add(c.sameFunctions(cell.Stack), cell.Wait, cell.Ns)
 		}
 	}
-	work := places.ForWork()
+	t.sleeps.Map(func(id uint32) uint32 { return c.sameFunctions(NodeID(id)) })
+	work := places.ForWork(c.parents[t.PID], t.sleeps)
 	for i := range t.Cells {
 		if cell := &t.Cells[i]; cell.Class == ClassBlocked && work.Has(c.sameFunctions(cell.Stack), cell.Wait) {
 			cell.Class = ClassIdle
 			t.idle = append(t.idle, idlePlace{cell.Stack, cell.Wait})
 		}
 	}
+}
+
+// maxParents bounds the processes of which it is known that child processes are counted.
+const maxParents = 1 << 16
+
+func (c *collector) noteParent(of *timeline.Thread) {
+	if d := of.Def; d != nil && len(c.parents) < maxParents && (c.o.Selector == nil || c.o.Selector.Selects(d)) {
+		c.parents[d.Ppid] = true
+	}
+}
+
+// noteSleep notes a sleep, and for a wait for a lock which thread had it meanwhile.
+func (c *collector) noteSleep(t *thread, s *timeline.Span, stack NodeID, class waits.Class) {
+	if !isLock(class) && class != waits.Timer {
+		return
+	}
+	if t.sleeps == nil {
+		t.sleeps = new(waits.Sleeps[uint32])
+	}
+	t.sleeps.Add(uint32(stack), class, s.From, s.To)
+	if owner := c.r.Wait(s.Wait).GetOwner(); s.Open && owner != 0 && len(c.openLocks) < maxOpenLocks {
+		c.openLocks = append(c.openLocks, openLock{t.PID, owner, s.From, s.To})
+	}
+	if isLock(class) {
+		c.holdForWaker(s)
+	}
+}
+
+func isLock(class waits.Class) bool { return class == waits.Lock || class == waits.KernelLock }
+
+// holdForWaker notes that the thread that ended a wait for a lock had it meanwhile.
+func (c *collector) holdForWaker(s *timeline.Span) {
+	of := c.spans.Timeline().Thread(s.Off.Waker)
+	if s.Off.Woken == 0 || s.Off.WokenIRQ || of == nil || !waits.HadFromStart(c.r.Wait(s.Wait), of.Def) {
+		return
+	}
+	if waker, known := of.Own.(*thread); known && waker.sleeps != nil {
+		waker.sleeps.Hold(s.From, s.To)
+	}
+}
+
+// openLock is a wait for a lock that had not ended when the window closed.
+type openLock struct {
+	pid, owner int32 // as the lock says
+	from, to   int64
+}
+
+// maxOpenLocks bounds these.
+const maxOpenLocks = 1 << 14
+
+// closeLocks notes that threads had the locks that name them to the end of the window.
+func (c *collector) closeLocks() {
+	for i := range c.openLocks {
+		one := &c.openLocks[i]
+		for _, t := range c.threads {
+			if d := t.of.Def; t.sleeps != nil && t.PID == one.pid && cmp.Or(d.GetNsTid(), d.GetTid()) == one.owner {
+				t.sleeps.Hold(one.from, one.to)
+			}
+		}
+	}
+	c.openLocks = c.openLocks[:0]
 }
 
 // sameFunctions returns a number that all stacks with the same functions have: with Options.Addresses, Inline or Lines their nodes may differ.

@@ -135,6 +135,7 @@ func (c *collector) compact() {
 		for i := range t.samples {
 			t.samples[i].stack.node = r.node(t.samples[i].stack.node)
 		}
+		t.sleeps.Map(func(id uint32) uint32 { return uint32(r.node(NodeID(id))) })
 		t.woken.wake, t.early.wake = r.wake(c, t.woken.wake), r.wake(c, t.early.wake)
 	})
 	clear(c.same)

@@ -74,10 +74,13 @@ func (c *collector) counts(id format.TaskID) bool {
 	return is == selected
 }
 
-// hidden notes who woke a thread whose time is not counted, and who may wake others.
+// hidden notes who woke a thread whose time is not counted, who may wake others, and who had a lock for which it waited.
 func (c *collector) hidden(s *timeline.Span) {
 	if c.o.Wakes > 0 && (s.Kind == timeline.SpanBlocked || s.Kind == timeline.SpanRunnable) {
 		c.wakeOf(c.thread(s.Thread), s)
+	}
+	if s.Kind == timeline.SpanBlocked && isLock(c.classes.Blocked(s.Stack, s.Wait, s.State, false).Class) {
+		c.holdForWaker(s)
 	}
 }
 
@@ -202,6 +205,9 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	}
 	at := c.interner.wait(s.Stack)
 	key.Stack = at.node
+	if key.Class == ClassBlocked {
+		c.noteSleep(t, s, at.node, key.Wait.Class)
+	}
 	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
 	}

@@ -32,6 +32,36 @@ void one_lock(void)
 		start("contender", shares_lock, NULL);
 }
 
+static void *sleeps_with_lock(void *unused)
+{
+	for (;;) {
+		lock(&locks[0]);
+		begin_wait("timer", HAS_WORK);
+		sleep_ns(20000000);
+		end_wait();
+		pthread_mutex_unlock(&locks[0]);
+		spin_ns(1000000);
+	}
+	return unused;
+}
+
+static void *needs_lock(void *unused)
+{
+	for (;;) {
+		lock(&locks[0]);
+		pthread_mutex_unlock(&locks[0]);
+		spin_ns(1000000);
+	}
+	return unused;
+}
+
+// A thread that does nothing but sleep, with a lock for which another one waits.
+void sleeping_owner(void)
+{
+	start("owner", sleeps_with_lock, NULL);
+	start("waiter", needs_lock, NULL);
+}
+
 static int ring;
 static pthread_barrier_t all_have_one;
 

@@ -10,7 +10,7 @@ static const struct {
 	void (*begin)(void);
 } scenarios[] = {
 	{"cpu-starved", cpu_starved}, {"single-threaded", single_threaded}, {"page-faults", page_faults}, {"migrations", migrations},
-	{"one-lock", one_lock}, {"deadlock-two", deadlock_two}, {"deadlock-three", deadlock_three}, {"full-queue", full_queue},
+	{"one-lock", one_lock}, {"sleeping-owner", sleeping_owner}, {"deadlock-two", deadlock_two}, {"deadlock-three", deadlock_three}, {"full-queue", full_queue},
 	{"victim", victim}, {"wakeups", too_many_wakeups}, {"sleeping", sleeping_by_timer}, {"peer", waiting_for_peer},
 	{"disk-bound", disk_bound}, {"small-reads", small_reads}, {"short-lived", short_lived}, {"healthy-server", healthy_server}, {"healthy-pool", healthy_pool},
 	{"healthy-timer", healthy_periodic}, {"idle-pool", idle_pool}, {"idle-conns", idle_connections}, {"idle-timers", idle_timers},

@@ -36,7 +36,7 @@ void print_truth(void);
 
 // The scenarios, by the file that has them. Each returns when its threads run.
 void cpu_starved(void), single_threaded(void), page_faults(void), migrations(void);
-void one_lock(void), deadlock_two(void), deadlock_three(void), full_queue(void), victim(void), too_many_wakeups(void);
+void one_lock(void), sleeping_owner(void), deadlock_two(void), deadlock_three(void), full_queue(void), victim(void), too_many_wakeups(void);
 void sleeping_by_timer(void), waiting_for_peer(void), disk_bound(void), small_reads(void), short_lived(void);
 void healthy_server(void), healthy_pool(void), healthy_periodic(void);
 void idle_pool(void), idle_connections(void), idle_timers(void);
