@@ -4,6 +4,7 @@ package json
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -264,8 +265,10 @@ func (m *model) wasWoken(t, was *thread, e *eventLine, w *want) *want {
 	return w
 }
 
-// stateWord is the word of the schema for a state as ps(1) writes it. Who called the scheduler itself was not preempted.
+// stateWord is the word of the schema for a state as ps(1) writes it; a wait for I/O (i) has no word of its own. Who called the scheduler
+// itself was not preempted.
 func stateWord(letters string, called bool) string {
+	letters = strings.ReplaceAll(letters, "i", "")
 	if letters == "R+" && called {
 		return "runnable"
 	}
