@@ -161,7 +161,7 @@ func (c *Collector) addHidden(t *thread, s *timeline.Span) {
 	case timeline.SpanRunnable:
 		t.remember(interval{from: s.From, to: s.To, class: delayClass(s)})
 	case timeline.SpanBlocked:
-		one := c.blocked(t, s)
+		one, _ := c.blocked(t, s)
 		t.remember(one)
 		if one.lock != nil {
 			c.addOpen(t, s, &one)

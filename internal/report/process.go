@@ -25,27 +25,22 @@ type process struct {
 	movedRuns       int64
 	latency         int64
 	demand          int64 // ns for which the busiest thread ran or could have
-	forWork         int64 // ns of waits for work by anything but a timer
 	timers          sum   // by timers, for work or not; the parts are functions
-	merged          int   // processes that are merged into this one
 }
 
 // maxProcesses bounds the processes that are kept apart; others are merged by name.
 const maxProcesses = 1 << 13
 
 func (o *totals) processOf(t *thread) *process {
-	if p := o.processes[t.who.pid]; p != nil && p.comm == t.who.processComm {
-		return p
-	}
-	if p := o.processes[t.who.pid]; p != nil && p.pid == t.who.pid {
-		if t.who.tid == t.who.pid { // the leader knows its name
+	if p := o.processes[t.who.pid]; p != nil {
+		if t.who.tid == t.who.pid && p.comm != t.who.processComm { // the leader knows its name
 			p.name, p.comm = t.who.process, t.who.processComm
 		}
 		return p
 	}
 	o.known++
 	if len(o.processes) < maxProcesses {
-		p := &process{pid: t.who.pid, name: t.who.process, comm: t.who.processComm, merged: 1}
+		p := &process{pid: t.who.pid, name: t.who.process, comm: t.who.processComm}
 		o.processes[p.pid] = p
 		return p
 	}
@@ -55,7 +50,6 @@ func (o *totals) processOf(t *thread) *process {
 		if len(o.ended) >= maxProcesses {
 			name = otherNames
 			if p = o.ended[name]; p != nil {
-				p.merged++
 				return p
 			}
 		}
@@ -65,7 +59,6 @@ func (o *totals) processOf(t *thread) *process {
 		p = &process{name: o.c.names.id(name), comm: o.c.names.id(name)}
 		o.ended[name] = p
 	}
-	p.merged++
 	return p
 }
 
@@ -139,9 +132,6 @@ func (o *totals) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 		p.timers.by.add(o.c.calls.nameOf(w.at.site), w.sum.ns, w.sum.count)
 	}
 	if forWork {
-		if w.result.Class != waits.Timer {
-			p.forWork += w.sum.ns
-		}
 		return
 	}
 	o.longest.add(longWait{interval: w.longest, thread: t.who, site: w.at.site}, o.c.o.Limit)

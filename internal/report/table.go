@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// table adds up times by key. It is bounded: when it is full, the half with the least time is merged into one entry.
+// table adds up times by key. It is bounded: when it is full, the half with the least time is dropped.
 type table[K comparable] struct {
-	all    map[K]*sum
-	others sum
+	all map[K]*sum
 }
 
 // sum is a time with the parts that wakers have in it.
@@ -38,7 +37,7 @@ func (t *table[K]) at(key K) *sum {
 	return s
 }
 
-// shrink merges the half of the entries with the least time.
+// shrink drops the half of the entries with the least time.
 func (t *table[K]) shrink() {
 	var times []int64
 	for _, s := range t.all {
@@ -48,7 +47,6 @@ func (t *table[K]) shrink() {
 	median := times[len(times)/2]
 	for key, s := range t.all {
 		if s.Ns <= median {
-			t.others.merge(s)
 			delete(t.all, key)
 		}
 	}

@@ -91,18 +91,15 @@ func (r *Report) printFunctions(w io.Writer) {
 	for _, f := range r.Functions {
 		text := f.Name
 		for i, c := range f.Callers {
-			text += fmt.Sprintf("%s%s %.0f%%", [...]string{", ", " < "}[btoi(i == 0)], c.Name, 100*c.Share)
+			before := ", "
+			if i == 0 {
+				before = " < "
+			}
+			text += fmt.Sprintf("%s%s %.0f%%", before, c.Name, 100*c.Share)
 		}
 		rows = append(rows, []string{fmt.Sprintf("%.1f%%", 100*f.Self), fmt.Sprintf("%.1f%%", 100*f.Total), text})
 	}
 	columns(w, rows)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (r *Report) printWaits(w io.Writer) {

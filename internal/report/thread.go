@@ -19,7 +19,6 @@ type thread struct {
 	sleeps waits.Sleeps[uint32]
 	recent []interval // the latest recentWaits
 	next   int        // in recent
-	first  int64
 	lastTo int64
 
 	takenBy *who // what ran on its CPU next; nil: not known
@@ -125,9 +124,6 @@ func (c *Collector) addRunning(t *thread, s *timeline.Span) {
 		t.takenBy = c.whoIs(s.Next)
 	}
 	t.in(classOnCPU).add(ns, 1)
-	if t.first == 0 {
-		t.first = s.From
-	}
 	t.runs++
 	if ns < shortRun {
 		t.shortRuns += ns
@@ -182,21 +178,21 @@ func (c *Collector) delayedBy(t *thread, s *timeline.Span) *who {
 	return nil
 }
 
-// blocked returns the interval of a wait.
-func (c *Collector) blocked(t *thread, s *timeline.Span) interval {
-	class := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel).Class
+// blocked returns the interval of a wait, and what is known of the wait.
+func (c *Collector) blocked(t *thread, s *timeline.Span) (interval, waits.Result) {
+	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
+	class := result.Class
 	one := interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
 	if class == waits.Lock || class == waits.KernelLock {
 		one.lock = c.lockOf(t, s, &one)
 	}
-	return one
+	return one, result
 }
 
 // addBlocked adds a wait for anything else.
 func (c *Collector) addBlocked(t *thread, s *timeline.Span) {
-	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
+	one, result := c.blocked(t, s)
 	at := c.calls.wait(s.Stack)
-	one := c.blocked(t, s)
 	if one.lock != nil {
 		c.addLock(t, s, at, &one)
 	}
