@@ -2,7 +2,6 @@ package info
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
 	"wprof/internal/cli"
@@ -57,7 +56,7 @@ func runReport(inv *cli.Invocation) error {
 	defer in.Close()
 	threads := selection.Threads
 	selection.Threads = filter.Spec{}
-	if isGiven(inv, filter.EventFlags("", "")) {
+	if filter.EventFlagsGiven(inv) {
 		part, err := filter.NewFilteredReader(inv, in.In, in.Name, selection, filter.Messages{Start: "--start", End: "--end", Empty: "the report is empty", Rest: restReported})
 		if err != nil {
 			return err
@@ -92,9 +91,4 @@ func runReport(inv *cli.Invocation) error {
 		return err
 	}
 	return in.Outcome(cli.CaptureResult{DroppedThreads: made.DroppedThreads, Lost: made.LostData, Damage: r.Damage()}, err)
-}
-
-// isGiven reports whether any flag of a group was given.
-func isGiven(inv *cli.Invocation, group cli.Group) bool {
-	return slices.ContainsFunc(group.Flags, func(f cli.Flag) bool { return inv.IsSet(f.Name) })
 }
