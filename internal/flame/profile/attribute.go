@@ -307,7 +307,9 @@ func (a *attribution) divide(one *pool, borrowed []cellSamples) {
 	if q.Borrowed += one.unsampled; isBorrowed {
 		q.Borrowed += one.ns - one.unsampled
 	}
-	slices.SortStableFunc(samples, func(x, y cellSamples) int { return cmp.Compare(a.p.orderOf(x.cell.Stack), a.p.orderOf(y.cell.Stack)) })
+	slices.SortStableFunc(samples, func(x, y cellSamples) int {
+		return cmp.Compare(a.p.FirstAlike(x.cell.Stack), a.p.FirstAlike(y.cell.Stack))
+	})
 	whole := division{ns: one.ns}
 	for _, s := range samples {
 		whole.count += s.count
@@ -323,8 +325,9 @@ func (a *attribution) divide(one *pool, borrowed []cellSamples) {
 	}
 }
 
-// orderOf returns the place of a stack in the order in which a pool's time is divided, which decides how parts are rounded.
-func (p *Profile) orderOf(stack NodeID) NodeID {
+// FirstAlike returns the first stack whose functions have the same names and lines. A pool's time is divided in the order of these, which
+// decides how parts are rounded.
+func (p *Profile) FirstAlike(stack NodeID) NodeID {
 	if p.alike == nil {
 		return stack
 	}

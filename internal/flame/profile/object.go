@@ -29,13 +29,14 @@ const maxObjects = 1 << 14
 
 // object returns what a thread waited for.
 func (c *collector) object(id format.WaitID, class waits.Class) ObjectID {
-	w := c.r.Wait(id)
-	if waits.Object(class, w) == "" {
-		return 0
-	}
 	key := waitObject{id, class}
 	if known, found := c.objects[key]; found {
 		return known
+	}
+	w := c.r.Wait(id)
+	if waits.Object(class, w) == "" {
+		c.objects[key] = 0
+		return 0
 	}
 	text := waits.Label(class, w)
 	if w.IsFutex {
