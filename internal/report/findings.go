@@ -29,7 +29,7 @@ const (
 	shortProcesses = "short-lived-processes"
 )
 
-// From what share on a finding is one.
+// Least shares and rates of what makes a finding.
 const (
 	leastOfWindow = 0.05 // the time that it is about, of the window
 	leastOfWork   = 0.20 // of the time in which the process did not wait for work
@@ -177,13 +177,13 @@ func (f *finder) locks() {
 		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", f.nameOf(l.of.pid, l.process), short(l.waits.Ns), what,
 			percent(l.waits.Ns, work), l.waits.Count, threadCount(len(l.waiters)), short(l.longest))
 		if top := l.sites.top(); top.Name != "" {
-			text += ", most in " + top.Name
+			text += ", mostly in " + top.Name
 		}
 		if top := l.owners.without(earlierOwners).top(); top.Name != "" {
-			text += fmt.Sprintf("; most often behind %s (%s of the waits)", top.Name, percent(top.Ns, l.waits.Ns))
+			text += fmt.Sprintf("; mostly behind %s (%s of that time)", top.Name, percent(top.Ns, l.waits.Ns))
 		}
 		if did := l.ownerTime.top(); did.Name != "" {
-			text += fmt.Sprintf("; owners meanwhile: %s for %s of the waits", did.Name, percent(did.Ns, l.waits.Ns))
+			text += fmt.Sprintf("; owners meanwhile: %s for %s of that time", did.Name, percent(did.Ns, l.waits.Ns))
 		}
 		if chain := f.of.chainOf(l); chain != "" {
 			text += "; chain: " + chain
@@ -241,7 +241,7 @@ func (f *finder) starved(p *process) {
 	f.starvedNs = append(f.starvedNs, [2]int64{delay, p.time[classOnCPU].ns})
 }
 
-// manyStarved is the number of processes that wait for a CPU from which on that is one finding, about the machine.
+// manyStarved is the number of processes that wait for a CPU from which on they are one finding, about the machine.
 const manyStarved = 4
 
 // joinStarved makes one finding of those about many processes that wait for a CPU; names has those with the most weight.
@@ -320,10 +320,10 @@ func (f *finder) single(p *process) {
 	if idle > 0 && Share(idle, f.report.WindowNs) < 0.25 {
 		return
 	}
-	text := fmt.Sprintf("%s needs one CPU of %d: its thread %s ran for %s of the window or could have, and had %s of the process's time on the CPU", f.nameOf(p.pid, p.name), f.report.CPUs,
+	text := fmt.Sprintf("%s keeps one CPU of %d busy: its thread %s ran or waited for a CPU for %s of the window, and had %s of the process's on-CPU time", f.nameOf(p.pid, p.name), f.report.CPUs,
 		p.busiestThread, percent(p.demand, f.report.WindowNs), percent(p.busiest, cpu))
 	if idle > 0 {
-		text += fmt.Sprintf("; CPUs were idle for %s", short(idle))
+		text += fmt.Sprintf("; idle time of all CPUs: %s", short(idle))
 	}
 	f.add(singleThreaded, f.weight(left), p.pid, p.name, f.flame(p.pid, "--on-cpu --by thread"), "%s", text)
 }
@@ -335,7 +335,7 @@ func (f *finder) timers(p *process) {
 		return
 	}
 	where := p.timers.by.top()
-	f.add(sleeping, f.weight(ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept by a timer for %s, %d times, for %s each; most in %s", f.nameOf(p.pid, p.name),
+	f.add(sleeping, f.weight(ns), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s slept for %s in all, %d times, on average for %s; mostly in %s", f.nameOf(p.pid, p.name),
 		short(p.timers.Ns), p.timers.Count, short(p.timers.Ns/int64(max(1, p.timers.Count))), cmp.Or(where.Name, "a place without a stack"))
 }
 
@@ -350,7 +350,7 @@ func (f *finder) peers(p *process) {
 		return
 	}
 	peer := all.by.top()
-	text := fmt.Sprintf("%s waited %s for other ends of connections, %d times, longest %s", f.nameOf(p.pid, p.name), short(all.Ns), all.Count, short(all.longest))
+	text := fmt.Sprintf("%s waited %s for peers, %d times, longest %s", f.nameOf(p.pid, p.name), short(all.Ns), all.Count, short(all.longest))
 	if peer.Name != "" {
 		text += fmt.Sprintf("; %s of it for %s", percent(peer.Ns, all.Ns), peer.Name)
 	}
@@ -400,7 +400,7 @@ func (f *finder) faults(p *process) {
 	if !f.matters(onCPU+waited, p.work()) {
 		return
 	}
-	text := fmt.Sprintf("%s spent about %s of its time on the CPU in page faults (%d of %d samples)", f.nameOf(p.pid, p.name), percent(onCPU, p.time[classOnCPU].ns), p.faults, p.samples)
+	text := fmt.Sprintf("%s spent about %s of its on-CPU time in page faults (%d of %d samples)", f.nameOf(p.pid, p.name), percent(onCPU, p.time[classOnCPU].ns), p.faults, p.samples)
 	if waited > 0 {
 		text += fmt.Sprintf(", and waited %s for pages", short(waited))
 	}
@@ -412,7 +412,7 @@ func (f *finder) wakeups(p *process) {
 	if rate < leastRate || !f.matters(p.shortRuns, p.time[classOnCPU].ns) {
 		return
 	}
-	f.add(manyWakeups, f.weight(p.shortRuns+p.latency), p.pid, p.name, f.flame(p.pid, "--waker"), "%s came onto a CPU %.0f times a second and ran %s each time: %s of its time on the CPU is in runs shorter than %s",
+	f.add(manyWakeups, f.weight(p.shortRuns+p.latency), p.pid, p.name, f.flame(p.pid, "--waker"), "%s began to run %.0f times a second, on average for %s: %s of its on-CPU time is in runs shorter than %s",
 		f.nameOf(p.pid, p.name), rate, short(p.time[classOnCPU].ns/int64(max(1, p.runs))), percent(p.shortRuns, p.time[classOnCPU].ns), short(shortRun))
 }
 
@@ -421,7 +421,7 @@ func (f *finder) migrations(p *process) {
 	if rate < leastRate/4 || Share(p.moved, p.runs) < 0.25 || !f.matters(p.movedRuns, p.time[classOnCPU].ns) {
 		return
 	}
-	f.add(migrations, f.weight(p.movedRuns), p.pid, p.name, fmt.Sprintf("wprof-perfetto -p %d", p.pid), "%s moved to another CPU %.0f times a second: %s of the %d times that it came onto a CPU",
+	f.add(migrations, f.weight(p.movedRuns), p.pid, p.name, fmt.Sprintf("wprof-perfetto -p %d", p.pid), "%s moved to another CPU %.0f times a second: at %s of the %d times that it began to run",
 		f.nameOf(p.pid, p.name), rate, percent(int64(p.moved), int64(p.runs)), p.runs)
 }
 

@@ -56,7 +56,7 @@ func (r *Report) PrintLists(w io.Writer) {
 func (r *Report) printFindings(w io.Writer) {
 	fmt.Fprintln(w, "\nFindings (share of the time at work)")
 	if len(r.Findings) == 0 {
-		fmt.Fprintln(w, "  none: nothing that takes a large part of the time is known to hold the threads up")
+		fmt.Fprintln(w, "  none: the capture shows nothing that held threads up for a large part of the time")
 	}
 	for _, f := range r.Findings {
 		Paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
