@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks of threads that are still blocked when the window closes, and what they wait for. A thread that does not run cannot take its own stack, so an
- * iterator over all threads reads it from their memory.
+ * Stacks of threads that are still blocked when the window closes, and what they wait for. A thread that does not run
+ * cannot take its own stack, so an iterator over all threads reads it from their memory.
  */
 #ifndef WPROF_BLOCKED_H
 #define WPROF_BLOCKED_H

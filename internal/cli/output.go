@@ -32,8 +32,8 @@ type Output struct {
 	ended bool       // committed or aborted
 }
 
-// CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output, or text that is not for reading, to a terminal is
-// refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
+// CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output, or text that is not
+// for reading, to a terminal is refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
 // 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
 // are written in place, and so is what /dev/stdout and /dev/fd/N lead to. A file that cannot be written is an error at once.
 // All operations on an output have the permissions of its user, see [AsUser].

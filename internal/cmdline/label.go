@@ -136,8 +136,8 @@ func sourceIn(args []string) string {
 	return ""
 }
 
-// shown returns an argument without the folders of a path and with its tail, if it is long. The rest of a URL belongs to it, and a package of Go is
-// no file; neither begins with a slash or a dot.
+// shown returns an argument without the folders of a path and with its tail, if it is long. The rest of a URL belongs to it, and a
+// package of Go is no file; neither begins with a slash or a dot.
 func shown(arg string) string {
 	if isFile := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || path.Ext(arg) != ""; isFile && !strings.Contains(arg, "://") {
 		arg = path.Base(arg)

@@ -59,10 +59,10 @@ func parseMark(text string) (mark, error) {
 		if name, value, found := strings.Cut(term, "="); found {
 			name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 			if name != "thread" && name != "process" {
-				return m, fmt.Errorf("%s is no name to compare; thread and process are", strconv.Quote(name))
+				return m, fmt.Errorf("%q is neither thread nor process", name)
 			}
 			if _, err := path.Match(value, ""); err != nil {
-				return m, fmt.Errorf("%s is no pattern: %w", strconv.Quote(value), err)
+				return m, fmt.Errorf("%q is not a pattern: %w", value, err)
 			}
 			m.names = append(m.names, nameTerm{name == "process", value})
 			continue

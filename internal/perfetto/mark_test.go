@@ -31,7 +31,7 @@ func TestWrongMarksAreRefused(t *testing.T) {
 		"offcpu>1ms & oncpu>1ms": "want one of",
 		"thread=x":               "want a time",
 		"offcpu>1ms & comm=x":    `"comm" is no name`,
-		"offcpu>1ms & thread=[":  "is no pattern",
+		"offcpu>1ms & thread=[":  "is not a pattern",
 		"offcpu>1parsec":         "unit",
 	} {
 		_, err := ParseMarks([]string{text})

@@ -9,7 +9,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// drawSession draws the window as a slice, unless a program of somebody else wrote the stream: which command recorded it, where, when, and with which settings.
+// drawSession draws the window as a slice that says which command recorded it, where, when, and with which settings. A stream that
+// another program wrote has no command.
 func (w *view) drawSession(s *format.Session, to int64) {
 	if s == nil || len(s.Command) == 0 || to <= w.opened {
 		return

@@ -9,7 +9,8 @@ const (
 )
 
 // Record is one event. [Kinds] defines the fields of each kind: those of TypeTask are in Tasks, in their order, TypeText in
-// Text, TypeNumbers in Numbers, TypeArgs in Args, TypeLabel in Labels, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
+// Text, TypeNumbers in Numbers, TypeArgs in Args, TypeLabel in Labels, and all others in Values. It is valid until the call of
+// emit returns; its tasks stay valid.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind

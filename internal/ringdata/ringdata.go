@@ -120,7 +120,8 @@ func (d *Decoder) Lost() { d.known, d.lost = false, true }
 func (d *Decoder) Known() bool { return d.known }
 
 // Append appends the first record of raw to b, unpacked: 4 bytes with its length, 4 that are 0, the struct of
-// bpf/records.h, its parts if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a packed one that it skips.
+// bpf/records.h, its parts if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a
+// packed one that it skips.
 // n is how many bytes of raw the record takes up; 0: raw ends within the record; negative: raw does not begin with a record.
 func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if len(raw) < HeaderBytes {

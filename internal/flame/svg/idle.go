@@ -3,8 +3,8 @@ package svg
 import "wprof/internal/flame/graph"
 
 // Waits for work are often most of the time, and say the least. Where a graph has them in one frame at its root, see [graph.View].FoldIdle,
-// that is grey, has nothing above it, and has idlePercent of the picture's width at most; a click on it shows them in full. Times in the details and sums
-// are not affected. The script does the same: see idle.js.
+// that is grey, has nothing above it, and has idlePercent of the picture's width at most; a click on it shows them in full. Times in the
+// details and sums are not affected. The script does the same: see idle.js.
 
 const idlePercent = 6
 

@@ -22,7 +22,8 @@ type Picture struct {
 }
 
 const (
-	// mostShown is the first limit that is tried for the number of frames shown by themselves. A browser lays them out in less than 0.1 s, and parses them in less than 1 s.
+	// mostShown is the first limit that is tried for the number of frames shown by themselves. A browser lays them out in less than
+	// 0.1 s, and parses them in less than 1 s.
 	mostShown = 200_000
 	// fewestShown is a number of frames that fits into largestSVG whatever their names.
 	fewestShown = 2000
