@@ -30,7 +30,7 @@ func TestWrongMarksAreRefused(t *testing.T) {
 		"blocked>1ms":            "want one of",
 		"offcpu>1ms & oncpu>1ms": "want one of",
 		"thread=x":               "want a time",
-		"offcpu>1ms & comm=x":    `"comm" is no name`,
+		"offcpu>1ms & comm=x":    `"comm" is neither thread nor process`,
 		"offcpu>1ms & thread=[":  "is not a pattern",
 		"offcpu>1parsec":         "unit",
 	} {
