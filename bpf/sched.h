@@ -52,19 +52,24 @@ static __always_inline __u32 parts_size(const struct record_parts *parts)
 /* Writes the parts after a record, if there are any, and returns the flag for the record's header. */
 static __always_inline __u32 write_parts(void *to, const struct record_parts *parts)
 {
-	__u64 *at = to, words = 0x0202 & (parts->mask == (PART_STACKS | PART_WAIT) ? 0xffff : 0xff);
+	_Static_assert(sizeof(parts->stacks) == sizeof(parts->wait), "they are equally long");
+	const __u8 words = sizeof(parts->stacks) / 8;
+	struct rec_parts *list;
 
 	if (!parts->mask)
 		return 0;
 	if (parts->mask & PART_STACKS) {
-		*(struct rec_stacks *)at = parts->stacks;
-		at += sizeof(parts->stacks) / 8;
+		*(struct rec_stacks *)to = parts->stacks;
+		to += sizeof(parts->stacks);
 	}
 	if (parts->mask & PART_WAIT) {
-		*(struct rec_wait_part *)at = parts->wait;
-		at += sizeof(parts->wait) / 8;
+		*(struct rec_wait_part *)to = parts->wait;
+		to += sizeof(parts->wait);
 	}
-	*at = parts->mask | words << 16;
+	list = to;
+	*list = (struct rec_parts){ .mask = parts->mask, .words = { words } };
+	if (parts->mask == (PART_STACKS | PART_WAIT))
+		list->words[1] = words;
 	return RECORD_PARTS;
 }
 
