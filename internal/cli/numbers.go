@@ -1,6 +1,9 @@
 package cli
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Grouped writes an integer with separators: 1,234,567.
 func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
@@ -14,10 +17,13 @@ func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
 	return sign + digits
 }
 
-// Counted writes a number with a noun whose plural ends in s.
+// Counted writes a number with a noun whose plural ends in s or es.
 func Counted(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
+	}
+	if strings.HasSuffix(thing, "s") {
+		thing += "e"
 	}
 	return Grouped(n) + " " + thing + "s"
 }

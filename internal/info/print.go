@@ -186,9 +186,9 @@ func (r *Recording) printEvents(w io.Writer) {
 	if len(r.Types) > 0 {
 		besides = " besides texts and event types"
 	}
-	fact(w, "defined", "%s%s", plural(r.Defined, "definition"), besides)
+	fact(w, "defined", "%s%s", cli.Counted(r.Defined, "definition"), besides)
 	if r.Late > 0 {
-		fact(w, "late", "%s", plural(r.Late, "event"))
+		fact(w, "late", "%s", cli.Counted(r.Late, "event"))
 	}
 }
 
@@ -201,7 +201,7 @@ func (r *Recording) printTypes(w io.Writer) {
 	if len(r.Types) == format.MaxTypeCounts {
 		only = ", the most frequent ones"
 	}
-	fact(w, "types", "%s of events%s", plural(uint64(len(r.Types)), "type"), only)
+	fact(w, "types", "%s of events%s", cli.Counted(uint64(len(r.Types)), "type"), only)
 	var rows [][]string
 	for _, t := range r.Types[:min(listed, len(r.Types))] {
 		what := name(t.Name)
@@ -228,16 +228,6 @@ func perSecond(n uint64, length int64) string {
 	return cli.Grouped(int64(math.Round(float64(n)/(float64(length)/1e9)))) + "/s"
 }
 
-func plural(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "s") {
-		what += "e"
-	}
-	return cli.Grouped(n) + " " + what + "s"
-}
-
 func kindName(kind uint32) string {
 	if kind <= math.MaxUint8 {
 		return format.Kind(kind).String()
@@ -253,7 +243,7 @@ func (r *Recording) printProcesses(w io.Writer) {
 	if r.isRange() {
 		when = "kept range"
 	}
-	fact(w, "CPU time", "%s on CPU in the %s", plural(uint64(len(r.Processes)+r.Others), "process"), when)
+	fact(w, "CPU time", "%s on CPU in the %s", cli.Counted(uint64(len(r.Processes)+r.Others), "process"), when)
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
 		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), name(r.labels.of(p))})
@@ -285,7 +275,7 @@ func (r *Recording) printLosses(w io.Writer) {
 	case total == 0 && len(r.Losses) > 0:
 		fact(w, "lost", "an unknown number of events")
 	case total > 0:
-		fact(w, "lost", "%s", plural(total, "event"))
+		fact(w, "lost", "%s", cli.Counted(total, "event"))
 	case r.Cut:
 		fact(w, "lost", "not known: the end of the recording is missing")
 		return
@@ -339,6 +329,6 @@ func (r *Recording) printCost(w io.Writer) {
 	}
 	table(w, rows)
 	if all := c.FramesByTable + c.FramesByPointer; all > 0 {
-		fact(w, "unwound", "%s of %s by tables, the others by frame pointer", share(c.FramesByTable, all), plural(all, "user frame"))
+		fact(w, "unwound", "%s of %s by tables, the others by frame pointer", share(c.FramesByTable, all), cli.Counted(all, "user frame"))
 	}
 }

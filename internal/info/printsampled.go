@@ -15,7 +15,7 @@ func (r *Recording) printSampled(w io.Writer) {
 	if s == nil {
 		return
 	}
-	of := plural(s.Samples, "sample")
+	of := cli.Counted(s.Samples, "sample")
 	if !s.All {
 		of = "the first " + of
 	}
@@ -24,7 +24,7 @@ func (r *Recording) printSampled(w io.Writer) {
 		return
 	}
 	fact(w, "named", "%s of %s, %s of %s", share(s.Kernel.Named, s.Kernel.Frames),
-		plural(s.Kernel.Frames, "kernel frame"), share(s.User.Named, s.User.Frames), plural(s.User.Frames, "user frame"))
+		cli.Counted(s.Kernel.Frames, "kernel frame"), share(s.User.Named, s.User.Frames), cli.Counted(s.User.Frames, "user frame"))
 	var rows [][]string
 	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
 		if m.unnamed() > 0 {
@@ -32,14 +32,14 @@ func (r *Recording) printSampled(w io.Writer) {
 		}
 	}
 	table(w, rows)
-	fact(w, "lines", "%s of %s have a source line", share(s.User.Lined, s.User.Frames), plural(s.User.Frames, "user frame"))
+	fact(w, "lines", "%s of %s have a source line", share(s.User.Lined, s.User.Frames), cli.Counted(s.User.Frames, "user frame"))
 	s.printCut(w)
 }
 
 func (s *Sampled) printCut(w io.Writer) {
 	s.UserStacks.print(w, "cut stacks")
 	if s.TooDeep > 0 {
-		fact(w, "too deep", "%s deeper than the recorder's limit", plural(s.TooDeep, "stack"))
+		fact(w, "too deep", "%s deeper than the recorder's limit", cli.Counted(s.TooDeep, "stack"))
 	}
 }
 

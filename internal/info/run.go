@@ -150,8 +150,8 @@ func printFindings(w io.Writer, r io.Reader, source string) (lost bool, err erro
 	seen, err := check.Stream(r, func(f check.Finding) {
 		fmt.Fprintf(out, "at byte %s: %s\n", cli.Grouped(f.Offset), printable.Text(f.Text))
 	})
-	held := fmt.Sprintf("%s in %s and %s, %s", plural(uint64(seen.Events), "event"),
-		plural(uint64(seen.Blocks), "block"), plural(uint64(seen.Sections), "section"), size(seen.Bytes))
+	held := fmt.Sprintf("%s in %s and %s, %s", cli.Counted(uint64(seen.Events), "event"),
+		cli.Counted(uint64(seen.Blocks), "block"), cli.Counted(uint64(seen.Sections), "section"), size(seen.Bytes))
 	if err == nil && seen.Findings == 0 {
 		fmt.Fprintf(out, "%s: sound: %s\n", printable.Text(source), held)
 	}
@@ -159,7 +159,7 @@ func printFindings(w io.Writer, r io.Reader, source string) (lost bool, err erro
 		return false, fmt.Errorf("write the findings: %w", flushErr)
 	}
 	if err == nil && seen.Findings > 0 {
-		return false, fmt.Errorf("%w: %s among %s", textform.ErrDamaged, plural(uint64(seen.Findings), "finding"), held)
+		return false, fmt.Errorf("%w: %s among %s", textform.ErrDamaged, cli.Counted(uint64(seen.Findings), "finding"), held)
 	}
 	return seen.Losses > 0, err
 }

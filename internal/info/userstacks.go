@@ -41,7 +41,7 @@ func (u *UserStacks) print(w io.Writer, label string) {
 	if u.All == 0 {
 		return
 	}
-	fact(w, label, "%s of %s lack their outer functions%s", share(u.Cut, u.All), plural(u.All, "user stack"), u.reasons())
+	fact(w, label, "%s of %s lack their outer functions%s", share(u.Cut, u.All), cli.Counted(u.All, "user stack"), u.reasons())
 	worst := slices.SortedFunc(maps.Keys(u.CutIn), func(a, b *ModuleCount) int {
 		return cmp.Or(cmp.Compare(u.CutIn[b], u.CutIn[a]), cmp.Compare(a.Path, b.Path))
 	})

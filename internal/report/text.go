@@ -31,7 +31,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer, source string) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s, %d CPUs; %s processes, %s threads\n", printable.Text(source), short(r.WindowNs), r.CPUs, cli.Grouped(r.Processes), cli.Grouped(r.Threads))
+	fmt.Fprintf(out, "%s: %s, %s; %s, %s\n", printable.Text(source), short(r.WindowNs), cli.Counted(uint64(r.CPUs), "CPU"), cli.Counted(uint64(r.Processes), "process"), cli.Counted(uint64(r.Threads), "thread"))
 	if r.LostData {
 		fmt.Fprintln(out, "Events are missing; what they would have shown is \"not recorded\".")
 	}
