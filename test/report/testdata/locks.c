@@ -55,11 +55,12 @@ static void *needs_lock(void *unused)
 	return unused;
 }
 
-// A thread that does nothing but sleep, with a lock for which another one waits.
+// A thread that does nothing but sleep, with a lock for which others wait: for longer, together, than it sleeps.
 void sleeping_owner(void)
 {
 	start("owner", sleeps_with_lock, NULL);
-	start("waiter", needs_lock, NULL);
+	for (int i = 0; i < 3; i++)
+		start("waiter", needs_lock, NULL);
 }
 
 static int ring;
