@@ -25,7 +25,7 @@ type process struct {
 	movedRuns       int64
 	latency         int64
 	demand          int64 // ns for which the busiest thread ran or could have
-	timers          sum   // by timers, for work or not; the parts are functions
+	timers          sum   // by timers, but for those for work; the parts are functions
 }
 
 // maxProcesses bounds the processes that are kept apart; others are merged by name.
@@ -38,12 +38,13 @@ func (o *totals) processOf(t *thread) *process {
 		}
 		return p
 	}
-	o.known++
 	if len(o.processes) < maxProcesses {
+		o.known++
 		p := &process{pid: t.who.pid, name: t.who.process, comm: t.who.processComm}
 		o.processes[p.pid] = p
 		return p
 	}
+	o.countMerged(t.who.pid)
 	name := o.c.names.text[t.who.processComm]
 	p := o.ended[name]
 	if p == nil {
@@ -60,6 +61,21 @@ func (o *totals) processOf(t *thread) *process {
 		o.ended[name] = p
 	}
 	return p
+}
+
+// maxPIDs is PID_MAX_LIMIT in include/linux/threads.h. Only damage goes beyond it.
+const maxPIDs = 1 << 22
+
+// countMerged counts a process that is not kept apart, once for all its threads.
+func (o *totals) countMerged(pid int32) {
+	if o.merged == nil {
+		o.merged = make([]uint64, maxPIDs/64)
+	}
+	at := uint32(pid) % maxPIDs
+	if word, bit := &o.merged[at/64], uint64(1)<<(at%64); *word&bit == 0 {
+		*word |= bit
+		o.known++
+	}
 }
 
 // retire adds a thread whose time is all known to what reports are about.
@@ -127,12 +143,12 @@ func (o *totals) addWait(p *process, t *thread, w *waitSum, forWork bool) {
 	for _, by := range w.wakers {
 		into.by.add(by.Name, by.Ns, by.Count)
 	}
+	if forWork {
+		return
+	}
 	if w.result.Class == waits.Timer {
 		p.timers.add(w.sum.ns, w.sum.count, length)
 		p.timers.by.add(o.c.calls.nameOf(w.at.site), w.sum.ns, w.sum.count)
-	}
-	if forWork {
-		return
 	}
 	o.longest.add(longWait{interval: w.longest, thread: t.who, site: w.at.site}, o.c.o.Limit)
 	o.notePeer(p, w, length)

@@ -229,6 +229,63 @@ func TestLockTable(t *testing.T) {
 	}
 }
 
+// The sleeps of a finding are those that are not idle, of which its weight is.
+func TestSleepsOfAFindingAreNotIdle(t *testing.T) {
+	text := `
+section host=box boot_id=b open=1000000 close=+1s
+cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=idle
+task 2 tid=10 pid=10 comm=job process_comm=app start=5
+task 3 tid=11 pid=10 comm=ticker process_comm=app start=6
+frame 1
+  line function="retry"
+frame 2
+  line function="backOff"
+frame 3
+  line function="tick"
+frame 4
+  line function="connect"
+stack 1 frames=1
+stack 2 frames=2
+stack 3 frames=3
+stack 4 frames=4
+wait 1 pid=10 number=230 call=clock_nanosleep
++0     cpu0 state_cpu 2 prio=120
++0     cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++300ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+0 next_state=S stack=1 wait=1
++300ms cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++500ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+300ms next_state=S stack=2 wait=1
++500ms cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++700ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+500ms next_state=S stack=4 wait=1
++1s    cpu0 state_thread 3 state=S prio=120 since=-5 stack=3 wait=1 open
+end close=+1s
+`
+	r := reportOf(t, text)
+	if len(r.Findings) == 0 || r.Findings[0].Kind != sleeping || !strings.Contains(r.Findings[0].Summary, "slept for 700.0 ms in all, 3 times, on average for 233.3 ms; mostly in retry") {
+		t.Errorf("%+v", r.Findings)
+	}
+	if got := r.Sum(Idle).Ns; got != 1e9 {
+		t.Errorf("%d ns are idle, want those of the ticker", got)
+	}
+}
+
+// Processes beyond those that are kept apart count once each, however many threads they have.
+func TestProcessesCountOnce(t *testing.T) {
+	var text strings.Builder
+	fmt.Fprint(&text, "section host=box boot_id=b open=1000000 close=+1s\ncpu 0\ntask 1 tid=0 pid=0 comm=swapper flags=idle\n+0 cpu0 state_cpu 1 prio=120\n")
+	const more = 3 // of two threads each
+	for i := range maxProcesses + 2*more {
+		pid := i + 100
+		if i > maxProcesses {
+			pid -= (i - maxProcesses) % 2
+		}
+		fmt.Fprintf(&text, "task %d tid=%d pid=%d comm=p start=5\n+1s cpu0 state_thread %d state=S prio=120 since=-5\n", i+2, i+100, pid, i+2)
+	}
+	if r := reportOf(t, text.String()+"end close=+1s\n"); r.Processes != maxProcesses+more || r.Threads != maxProcesses+2*more {
+		t.Errorf("%d processes, %d threads; want %d, %d", r.Processes, r.Threads, maxProcesses+more, maxProcesses+2*more)
+	}
+}
+
 // What two functions call counts once in each, with the share of each caller.
 func TestFunctions(t *testing.T) {
 	text := `

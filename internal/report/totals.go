@@ -16,7 +16,8 @@ type totals struct {
 	ended     map[string]*process // ended processes beyond the limit, by name
 	shorts    map[string]*shortLived
 	threads   int
-	known     int // processes
+	known     int      // processes
+	merged    []uint64 // bitmap of the pids of those that are not in processes; nil: there are none
 }
 
 func newTotals(c *Collector) *totals {
