@@ -46,6 +46,8 @@ type place struct {
 	kernelSite uint32 // the innermost function of the kernel that takes no lock itself
 	fault      bool   // in a page fault
 	monitor    bool   // it enters a monitor of Java
+	mutex      bool   // it locks a mutex of the C library
+	pair       bool   // in a lock or a condition variable of the C library that has two futexes next to each other
 	known      bool
 }
 
@@ -94,7 +96,7 @@ func (c *callTree) resolve(s *format.Stack, isWait bool) place {
 	for _, id := range frames[:split] {
 		f := c.programFunction(id)
 		p.node = c.child(p.node, f)
-		p.monitor = p.monitor || strings.HasPrefix(c.functions[f].name, "ObjectMonitor::enter")
+		p.markLock(c.functions[f].name)
 		switch site := &c.functions[p.site]; {
 		case p.site == 0 || c.functions[f].rank > site.rank:
 			p.caller, p.site = 0, f
@@ -107,6 +109,13 @@ func (c *callTree) resolve(s *format.Stack, isWait bool) place {
 		p.site = p.kernelSite
 	}
 	return p
+}
+
+// markLock notes what kind of lock a function belongs to. Names of glibc may begin with underscores or __GI_.
+func (p *place) markLock(name string) {
+	p.monitor = p.monitor || strings.HasPrefix(name, "ObjectMonitor::enter")
+	p.mutex = p.mutex || strings.Contains(name, "pthread_mutex_") || strings.Contains(name, "lll_lock_wait")
+	p.pair = p.pair || strings.Contains(name, "pthread_rwlock_") || strings.Contains(name, "pthread_cond_")
 }
 
 // addKernel adds the kernel's part of a stack, with one function for the entry of each system call.

@@ -162,7 +162,7 @@ func (f *finder) at(ns int64) string {
 // locks adds the locks for which threads wait much.
 func (f *finder) locks() {
 	for _, l := range f.of.sortedLocks() {
-		p := f.of.processes[l.of.pid]
+		p := f.of.processes[l.pid]
 		work := f.report.WorkNs
 		if p != nil {
 			work = p.work()
@@ -170,11 +170,15 @@ func (f *finder) locks() {
 		if l.isRing || !f.matters(l.waits.Ns, work) {
 			continue
 		}
+		who, process := f.nameOf(l.pid, l.process), l.process
+		if l.pid == 0 {
+			who, process = "several processes", 0
+		}
 		what := "lock " + f.c.lockName(l.of)
 		if l.of.kernel {
 			what = "a kernel lock in " + f.c.lockName(l.of)
 		}
-		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", f.nameOf(l.of.pid, l.process), short(l.waits.Ns), what,
+		text := fmt.Sprintf("%s: %s of waits for %s, %s of the time at work: %d waits of %s, longest %s", who, short(l.waits.Ns), what,
 			percent(l.waits.Ns, work), l.waits.Count, threadCount(len(l.waiters)), short(l.longest))
 		if top := l.sites.top(); top.Name != "" {
 			text += ", mostly in " + top.Name
@@ -188,7 +192,7 @@ func (f *finder) locks() {
 		if chain := f.of.chainOf(l); chain != "" {
 			text += "; chain: " + chain
 		}
-		f.add(oneLock, f.weight(l.waits.Ns), l.of.pid, l.process, f.flame(l.of.pid, "--off-cpu"), "%s", text)
+		f.add(oneLock, f.weight(l.waits.Ns), l.pid, process, f.flame(l.pid, "--off-cpu"), "%s", text)
 	}
 }
 

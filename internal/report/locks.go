@@ -12,24 +12,30 @@ import (
 	"wprof/internal/waits"
 )
 
-// lockKey identifies a lock: by its address in a process, by its path, or by the function of the kernel that takes it in a process.
+// lockKey identifies a lock: by its address in a process, by its file, or by the function of the kernel that takes it in a process.
 type lockKey struct {
-	pid    int32
+	pid    int32 // 0: of a file, which processes share
 	futex  uint64
-	object uint32 // a path; 0: none
-	site   uint32 // of a lock without address and path
+	device uint64 // of a file
+	inode  uint64
+	path   uint32 // of a file of which these are not known
+	site   uint32 // of a lock without address and file
 	kernel bool
 	// monitor: a monitor of Java entered in site. Its waiting threads have a futex each, so that which monitor it is does not show.
 	monitor bool
 }
 
 // lock is a lock for which threads waited.
-type lock struct{ lockKey }
+type lock struct {
+	lockKey
+	name uint32 // address or path; 0: it has none
+}
 
 // lockSum is what threads waited for one lock.
 type lockSum struct {
 	of        *lock
-	process   uint32
+	process   uint32 // of the latest waiter
+	pid       int32  // of all waiters; 0: several
 	waits     Part
 	longest   int64
 	owners    parts // that woke
@@ -64,15 +70,24 @@ func (c *Collector) lockOf(t *thread, s *timeline.Span, one *interval) *lock {
 	case at.monitor:
 		key.site, key.monitor = at.site, true
 	case w.GetIsFutex():
-		key.futex = lockAddress(w)
+		key.futex = lockAddress(w, at)
 	case one.object != 0:
-		key.object, key.pid = one.object, 0
+		key.pid = 0
+		if key.device, key.inode = w.GetDevice(), w.GetInode(); key.inode == 0 {
+			key.path = one.object
+		}
 	default:
 		key.site = at.site
 	}
 	l := c.locks[key]
 	if l == nil && len(c.locks) < maxLocks {
-		l = &lock{key}
+		l = &lock{lockKey: key}
+		switch {
+		case key.futex != 0:
+			l.name = c.names.id(fmt.Sprintf("%#x", key.futex))
+		case key.inode != 0 || key.path != 0:
+			l.name = one.object
+		}
 		c.locks[key] = l
 	}
 	return l
@@ -85,7 +100,7 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 	ns, waker := s.To-s.From, c.names.text[one.waker]
 	for _, to := range t.into {
 		l := to.lock(one.lock)
-		l.process = t.who.process
+		l.addWaiter(t.who)
 		l.waits.add(ns, 1)
 		l.longest = max(l.longest, ns)
 		l.waiters.add(c.names.thread(t.who), ns, 1)
@@ -98,6 +113,17 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 			l.owners.add(waker, ns, 1)
 		}
 	}
+}
+
+// addWaiter adds whose wait comes next.
+func (l *lockSum) addWaiter(w *who) {
+	switch {
+	case l.waits.Count == 0:
+		l.pid = w.pid
+	case l.pid != w.pid:
+		l.pid = 0
+	}
+	l.process = w.process
 }
 
 // ownerAtEnd returns the thread that ended a wait for a lock, which had it; nil: there is none, or it is not known.
@@ -113,11 +139,17 @@ func (c *Collector) ownerAtEnd(s *timeline.Span) *thread {
 	return owner
 }
 
-// addOpen keeps a wait for a lock that has not ended.
+// addOpen keeps a wait for a lock that has not ended. The word from which the owner comes may be of anything that looks like a mutex, such
+// as a thread's own parking place with its tid: only in a mutex is it the thread itself.
 func (c *Collector) addOpen(t *thread, s *timeline.Span, one *interval) {
-	if s.Open && one.lock != nil && len(c.open) < maxOpen {
-		c.open = append(c.open, openWait{t, *one, c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack).site})
+	if !s.Open || one.lock == nil || len(c.open) >= maxOpen {
+		return
 	}
+	owner, at := c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack)
+	if owner == t.who.tid && !at.mutex {
+		owner = 0
+	}
+	c.open = append(c.open, openWait{t, *one, owner, at.site})
 }
 
 func (o *totals) lock(of *lock) *lockSum {
@@ -131,9 +163,8 @@ func (o *totals) lock(of *lock) *lockSum {
 
 // lockAddress returns the address of a lock. The C library's condition variables and read-write locks, of which other locks are made, have
 // two futexes next to each other.
-func lockAddress(w *format.Wait) uint64 {
-	const waitBitset = 9 // FUTEX_WAIT_BITSET
-	if w.FutexOp&127 == waitBitset {
+func lockAddress(w *format.Wait, at place) uint64 {
+	if at.pair {
 		return w.Futex &^ 7
 	}
 	return w.Futex
@@ -218,7 +249,7 @@ func (c *Collector) closeLocks() {
 	if len(c.open) == 0 {
 		return
 	}
-	threads, byTID := c.threadsByTID(), make(map[int32]*openWait)
+	threads, byTID := c.openOwners(), make(map[int32]*openWait)
 	for i := range c.open {
 		one := &c.open[i]
 		byTID[one.waiter.who.tid] = one
@@ -228,7 +259,7 @@ func (c *Collector) closeLocks() {
 		if one.owner == 0 {
 			continue
 		}
-		owner := threads[tidIn{one.waiter.who.pid, one.owner}]
+		owner := threads[one.owner]
 		if owner != nil && waitsFor(byTID[owner.who.tid], one) {
 			one.owner = 0 // it had the lock when this wait began, and does not have it any more
 			continue
@@ -243,9 +274,6 @@ func (c *Collector) closeLocks() {
 				continue
 			}
 			l.addOwner(c, owner, c.names.thread(owner.who), one.from, one.to)
-		}
-		if owner != nil {
-			one.owner = owner.who.tid
 		}
 	}
 	for _, r := range findRings(c.open, byTID) {
@@ -281,22 +309,19 @@ func (t *thread) selected() []*totals {
 	return t.into
 }
 
-// tidIn is a thread as a lock of its process names it.
-type tidIn struct{ pid, tid int32 }
-
-// threadsByTID returns the threads of the processes that wait for locks, by their tids in their own PID namespaces.
-func (c *Collector) threadsByTID() map[tidIn]*thread {
-	wanted := make(map[int32]bool)
+// openOwners returns the threads that locks name as their owners, by tid.
+func (c *Collector) openOwners() map[int32]*thread {
+	owners := make(map[int32]*thread)
 	for i := range c.open {
-		wanted[c.open[i].waiter.who.pid] = true
+		owners[c.open[i].owner] = nil
 	}
-	all := make(map[tidIn]*thread)
 	for _, t := range c.threads {
-		if d := t.of.Def; wanted[t.who.pid] && t.of.Status != timeline.Dead {
-			all[tidIn{t.who.pid, cmp.Or(d.GetNsTid(), d.GetTid())}] = t
+		tid := t.of.Def.GetTid()
+		if _, named := owners[tid]; named && t.of.Status != timeline.Dead {
+			owners[tid] = t
 		}
 	}
-	return all
+	return owners
 }
 
 // leastRing is how long the threads of a ring have waited at least: the word of a lock says who had it when the wait began, and another
@@ -335,10 +360,8 @@ func findRings(all []openWait, byTID map[int32]*openWait) []ring {
 // lockName names a lock.
 func (c *Collector) lockName(l *lock) string {
 	switch {
-	case l.futex != 0:
-		return fmt.Sprintf("%#x", l.futex)
-	case l.object != 0:
-		return c.names.text[l.object]
+	case l.name != 0:
+		return c.names.text[l.name]
 	case l.monitor:
 		return "Java monitors entered in " + c.calls.nameOf(l.site)
 	case l.site != 0:
@@ -351,7 +374,7 @@ func (c *Collector) lockName(l *lock) string {
 func (o *totals) sortedLocks() []*lockSum {
 	all := slices.Collect(maps.Values(o.locks))
 	slices.SortFunc(all, func(a, b *lockSum) int {
-		return cmp.Or(cmp.Compare(b.waits.Ns, a.waits.Ns), cmp.Compare(a.of.pid, b.of.pid), cmp.Compare(a.of.futex, b.of.futex), cmp.Compare(a.of.site, b.of.site), cmp.Compare(a.of.object, b.of.object))
+		return cmp.Or(cmp.Compare(b.waits.Ns, a.waits.Ns), cmp.Compare(a.of.pid, b.of.pid), cmp.Compare(a.of.futex, b.of.futex), cmp.Compare(a.of.site, b.of.site), cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.of.inode, b.of.inode))
 	})
 	return all
 }
@@ -361,7 +384,7 @@ func (o *totals) lockRows() []Lock {
 	all, limit := o.sortedLocks(), o.c.o.Limit
 	for _, l := range all[:min(limit, len(all))] {
 		rows = append(rows, Lock{
-			Object: o.c.lockName(l.of), Kernel: l.of.kernel, Process: o.c.names.text[l.process], PID: l.of.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest,
+			Object: o.c.lockName(l.of), Kernel: l.of.kernel, Process: o.c.names.text[l.process], PID: l.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest,
 			Owners: l.owners.sorted(limit), Waiters: l.waiters.sorted(limit), Functions: l.sites.sorted(limit), OwnerTime: l.ownerTime.sorted(limit), Chain: o.chainOf(l),
 		})
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,6 +134,75 @@ func TestDeadlocks(t *testing.T) {
 		}
 		if n := strings.Count(found[0].Summary, " waits in "); n != len(strings.Fields(c.ring)) {
 			t.Errorf("%s: %d threads in %q", name, n, found[0].Summary)
+		}
+	}
+}
+
+// A word that looks like a mutex may be anything: only a mutex shows that a thread waits for itself.
+func TestParkedThreadsAreNoDeadlock(t *testing.T) {
+	for _, text := range []string{strings.Replace(locked(0), "pthread_mutex_lock", "park", 1), strings.Replace(locked(0), " stack=1", "", 1)} {
+		r := reportOf(t, text)
+		if len(r.Locks) != 1 || len(r.Locks[0].Owners) > 0 || len(r.Findings) != 1 || r.Findings[0].Kind != oneLock {
+			t.Errorf("%+v %+v", r.Locks, r.Findings)
+		}
+	}
+}
+
+// Locks name their owners by the host's tids also where these have others in a PID namespace.
+func TestDeadlockInNamespace(t *testing.T) {
+	r := reportOf(t, strings.NewReplacer("tid=100", "tid=100 ns_tid=7 ns_pid=7", "tid=101", "tid=101 ns_tid=8 ns_pid=7").Replace(locked(1, 0)))
+	if len(r.Findings) == 0 || r.Findings[0].Kind != deadlock || r.Locks[0].Owners[0].Name != "worker1 (101)" && r.Locks[1].Owners[0].Name != "worker1 (101)" {
+		t.Errorf("%+v %+v", r.Locks, r.Findings)
+	}
+}
+
+// A lock of a file is that of its inode, not of the end of its path, and has the process that waits for it.
+func TestLocksOfFiles(t *testing.T) {
+	text := `
+section host=box boot_id=b open=1000000 close=+1s
+cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=idle
+`
+	for i, inode := range []int{7, 7, 8} {
+		text += fmt.Sprintf("task %d tid=%d pid=%d comm=p start=5\n", 10+i, 100+i, 100+i)
+		text += fmt.Sprintf("wait %d pid=%d number=73 call=flock has_fd fd=3 file=file path=\"x/y/LOCK\" device=1 inode=%d\n", 1+i, 100+i, inode)
+	}
+	text += "+0 cpu0 state_cpu 1 prio=120\n"
+	for i := range 3 {
+		text += fmt.Sprintf("+1s cpu0 state_thread %d state=S prio=120 since=-5 wait=%d open\n", 10+i, 1+i)
+	}
+	r := reportOf(t, text+"end close=+1s\n")
+	if len(r.Locks) != 2 || r.Locks[0].Object != "x/y/LOCK" || r.Locks[0].Ns != 2e9 || r.Locks[0].PID != 0 || r.Locks[1].Ns != 1e9 || r.Locks[1].PID != 102 {
+		t.Fatalf("%+v", r.Locks)
+	}
+	for i, want := range []string{"several processes: 2.00 s", "p (pid 102): 1.00 s"} {
+		if f := r.Findings[i]; !strings.HasPrefix(f.Summary, want) || f.PID != r.Locks[i].PID || strings.Contains(f.Command, "-p 102") != (i == 1) || (f.Process == "p") != (i == 1) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// Two futexes next to each other are one lock only in a lock of the C library that has two, and are so in each list.
+func TestFutexesOfALock(t *testing.T) {
+	text := strings.NewReplacer("futex=0x1000", "futex=0x1008", "futex=0x2000", "futex=0x100c", "futex_op=128", "futex_op=137").Replace(locked(2, 2, -1))
+	for function, want := range map[string]string{
+		"__GI___pthread_rwlock_wrlock":       "[0x1008]",
+		"std::sys::sync::mutex::futex::lock": "[0x1008 0x100c]",
+	} {
+		r := reportOf(t, strings.Replace(text, "pthread_mutex_lock", function, 1))
+		var locks, objects []string
+		for _, l := range r.Locks {
+			locks = append(locks, l.Object)
+		}
+		for _, w := range r.Waits {
+			if w.Class == "lock" {
+				objects = append(objects, w.Object)
+			}
+		}
+		slices.Sort(locks)
+		slices.Sort(objects)
+		if fmt.Sprint(locks) != want || fmt.Sprint(objects) != want {
+			t.Errorf("%s: locks %v and waits for %v, want %s", function, locks, objects, want)
 		}
 	}
 }

@@ -185,6 +185,9 @@ func (c *Collector) blocked(t *thread, s *timeline.Span) (interval, waits.Result
 	one := interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
 	if class == waits.Lock || class == waits.KernelLock {
 		one.lock = c.lockOf(t, s, &one)
+		if one.lock != nil && one.lock.name != 0 {
+			one.object = one.lock.name // the same in all lists
+		}
 	}
 	return one, result
 }

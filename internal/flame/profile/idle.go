@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -81,7 +80,7 @@ func (c *collector) closeLocks() {
 	for i := range c.openLocks {
 		one := &c.openLocks[i]
 		for _, t := range c.threads {
-			if d := t.of.Def; t.sleeps != nil && t.PID == one.pid && cmp.Or(d.GetNsTid(), d.GetTid()) == one.owner {
+			if t.sleeps != nil && t.PID == one.pid && t.of.Def.GetTid() == one.owner {
 				t.sleeps.Hold(one.from, one.to)
 			}
 		}
