@@ -211,7 +211,7 @@ func (k *kill) recover(result *outcomes) {
 	if !slices.Equal(left, []string{"x.wprof.part"}) {
 		k.t.Fatalf("the folder holds %v: %s", left, k.stderr.String())
 	}
-	r := tools.Try(k.t, time.Minute, nil, "wprof-symbolize", part, "-o", file)
+	r := tools.Try(k.t, time.Minute, nil, "wprof-symbolize", "--no-lines", part, "-o", file)
 	switch said := string(r.Stderr); {
 	case r.Status == 4 && strings.Contains(said, "the recording was cut off: everything up to the last whole round is there"):
 		k.check(file, result, &result.recovered)

@@ -377,7 +377,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 	r := tools.Start(t, "-d100s", "-o", file)
 	early := filepath.Join(t.TempDir(), "early")
 	until(t, "there is a whole round in the spool", func() bool {
-		return tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", early).Status == 4
+		return tools.Try(t, time.Minute, nil, "wprof-symbolize", "--no-lines", file+".part", "-o", early).Status == 4
 	})
 	must(t, r.Cmd.Process.Signal(unix.SIGQUIT))
 	if got, said := r.Wait(), r.Stderr.String(); got != 128+int(unix.SIGQUIT) || !strings.HasSuffix(said, keptLine(file)) || strings.Contains(said, "goroutine") {
@@ -386,7 +386,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 	if left := names(t, dir); !slices.Equal(left, []string{"x.wprof.part"}) {
 		t.Errorf("the folder holds %v", left)
 	}
-	if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file); r.Status != 4 {
+	if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", "--no-lines", file+".part", "-o", file); r.Status != 4 {
 		t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
 	}
 	whole(t, file)
@@ -421,7 +421,7 @@ func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
 		if said := p.said()[recorder]; said != keptLine(file) || !slices.Equal(left, []string{"x.wprof.part"}) {
 			t.Fatalf("the folder holds %v, said: %q", left, said)
 		}
-		if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file); r.Status != 0 {
+		if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", "--no-lines", file+".part", "-o", file); r.Status != 0 {
 			t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
 		}
 	case status == 0 && slices.Equal(left, []string{"x.wprof"}): // it was faster
