@@ -462,10 +462,10 @@ func profiles() []converted {
 func analyse(r *format.Reader) error {
 	c := report.NewCollector(r, report.Options{Limit: 5, Threads: true})
 	p, err := profile.Collect(r, profile.Options{Threads: true, Also: c})
-	defer p.Close()
 	if err != nil {
 		return nil
 	}
+	defer p.Close()
 	left := c.Report().TotalNs
 	for _, t := range p.Threads {
 		left -= t.Lifetime
