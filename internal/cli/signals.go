@@ -4,18 +4,20 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 )
 
 // signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. After it, a tool that reads a pipe
 // continues to the end of its input, because the writer of the pipe was interrupted too; the
-// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
+// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT. Signals that come together
+// are one: timeout(1) sends its signal to the tool and then to the tool's process group.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
 
 	mu      sync.Mutex
-	seen    bool
-	handled bool // the first one only closes stopped
+	first   time.Time // zero: none has come
+	handled bool      // the first one only closes stopped
 }
 
 func (inv *Invocation) watchSignals() {
@@ -37,16 +39,22 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
+// together is how long after the first signal others are the same one. Nobody presses Ctrl-C twice as fast.
+const together = 50 * time.Millisecond
+
 // stop closes stopped at the first signal, and reports whether the tool continues.
 func (s *signals) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen || !s.handled {
+	switch {
+	case !s.handled:
 		return false
+	case s.first.IsZero():
+		s.first = time.Now()
+		close(s.stopped)
+		return true
 	}
-	s.seen = true
-	close(s.stopped)
-	return true
+	return time.Since(s.first) < together
 }
 
 // Stopped is closed by the first SIGINT, SIGTERM or SIGHUP, if the tool continues after it: see [Invocation.HandleStop].
