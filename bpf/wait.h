@@ -17,9 +17,12 @@ enum rec_wait_use {
 	USE_FD = 0x40,	   /* the first one is a descriptor */
 	USE_FUTEX = 0x80,  /* the first one is a futex's address */
 	USE_POLLFD = 0x100, /* the first one is the address of as many struct pollfd as the second one says */
+	USE_RING = 0x200, /* of io_uring_enter: the first one is no descriptor if the fourth one has RING_REGISTERED */
 };
 const volatile __u16 wait_calls[WAIT_CALLS];
 
+#define RING_REGISTERED 16 /* IORING_ENTER_REGISTERED_RING of include/uapi/linux/io_uring.h */
+#define FUTEX_WAITERS 0x80000000 /* in the word of a robust mutex, with the owner */
 #define FUTEX_CMD_MASK 127 /* include/uapi/linux/futex.h */
 #define FUTEX_WAIT 0
 #define FUTEX_LOCK_PI 6
@@ -62,6 +65,8 @@ static __always_inline bool read_call(struct task_struct *task, struct wait_call
 #pragma unroll
 		for (int i = 0; i < 6; i++)
 			call->args[i] = call->use & 1 << i ? args[i] : 0;
+		if (call->use & USE_RING && args[3] & RING_REGISTERED)
+			call->use &= ~USE_FD;
 	} else {
 		__builtin_memset(call->args, 0, sizeof(call->args));
 	}
@@ -84,7 +89,7 @@ static __always_inline __u32 mark_iowait(struct task_struct *task, __u32 state)
 static __always_inline __u32 owner_in(__u32 op, __u32 value, __u32 word, __u32 after)
 {
 	op &= FUTEX_CMD_MASK;
-	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2 || (op == FUTEX_WAIT && value & FUTEX_WAITERS))
 		return word & FUTEX_TID_MASK;
 	return op == FUTEX_WAIT && value == MUTEX_CONTENDED ? after : 0;
 }
@@ -136,6 +141,9 @@ struct wait_file {
 	struct inode *inode;
 	struct super_block *super;
 	__u64 number; /* of the inode */
+	__u64 private; /* what belongs to this opening of it: the socket, the eventfd, ... */
+	__u32 generation;
+	__u16 mode;
 };
 
 static __always_inline void find_file(struct wait_file *f, struct task_struct *task, __u32 fd)
@@ -146,22 +154,56 @@ static __always_inline void find_file(struct wait_file *f, struct task_struct *t
 	f->inode = (struct inode *)read_kernel_word((__u64)&f->file->f_inode);
 	f->number = read_kernel_word((__u64)&f->inode->i_ino);
 	f->super = (struct super_block *)read_kernel_word((__u64)&f->inode->i_sb);
+	f->private = read_kernel_word((__u64)&f->file->private_data);
+	f->generation = read_kernel_word((__u64)&f->inode->i_generation);
+	f->mode = read_kernel_word((__u64)&f->inode->i_mode);
+}
+
+#define ADD(h, x) h = (h ^ mix_fast(x)) * MIX_B
+
+/* A futex's expected value may be a counter: only what shows a mutex makes another wait. */
+static __always_inline __u64 futex_value_kind(__u64 value)
+{
+	return value == MUTEX_CONTENDED ? value : value & FUTEX_WAITERS;
+}
+
+/* A socket may be connected anew, and begin to listen. */
+static __always_inline __u64 hash_socket(__u64 h, const struct wait_file *f)
+{
+	struct socket *socket = (struct socket *)f->private;
+	struct sock *sk = (struct sock *)read_kernel_word((__u64)&socket->sk);
+
+	if (!sk)
+		return h;
+	ADD(h, read_kernel_word((__u64)&sk->__sk_common.skc_daddr));
+	ADD(h, read_kernel_word((__u64)&sk->__sk_common.skc_dport)); /* with the local port, the family and the state */
+	if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
+		ADD(h, read_kernel_word((__u64)&sk->__sk_common.skc_v6_daddr));
+		ADD(h, read_kernel_word((__u64)&sk->__sk_common.skc_v6_daddr + 8));
+	}
+	return h;
 }
 
 static __always_inline __u64 hash_wait(struct task_struct *task, const struct wait_call *call, const struct wait_file *f, __u32 fd)
 {
 	__u64 h = user_seed(task) ^ 1;
+	int value = !(call->use & USE_FUTEX) ? -1 : call->number == SYSCALL_FUTEX ? 2 : 1;
 
-#define ADD(x) h = (h ^ mix_fast(x)) * MIX_B
-	ADD((__u64)(__u32)call->number << 32 | fd);
+	ADD(h, (__u64)(__u32)call->number << 32 | fd);
 #pragma unroll
 	for (int i = 0; i < 6; i++)
-		ADD(call->args[i]);
-	ADD(f->number);
-	ADD((__u64)f->super);
-#undef ADD
+		ADD(h, i == value ? futex_value_kind(call->args[i]) : call->args[i]);
+	if (f->file) {
+		ADD(h, f->number);
+		ADD(h, (__u64)f->super);
+		ADD(h, f->private);
+		ADD(h, f->generation);
+		if ((f->mode & S_IFMT) == S_IFSOCK)
+			h = hash_socket(h, f);
+	}
 	return mix64(h) | 1;
 }
+#undef ADD
 
 /* Bytes of a name, at most; 0: the socket has none. */
 static __always_inline __u8 read_unix_name(char *to, struct sock *sk)
@@ -243,7 +285,7 @@ static __always_inline void read_file(struct rec_wait *rec, const struct wait_fi
 
 	rec->flags |= WAIT_HAS_FILE;
 	rec->inode = f->number;
-	rec->mode = BPF_CORE_READ(inode, i_mode);
+	rec->mode = f->mode;
 	rec->rdev = BPF_CORE_READ(inode, i_rdev);
 	rec->device = BPF_CORE_READ(super, s_dev);
 	rec->magic = BPF_CORE_READ(super, s_magic);
@@ -282,9 +324,16 @@ static __always_inline bool polls_one(const struct wait_call *call)
 	return call->use & USE_POLLFD && call->args[1] == 1;
 }
 
-/* Turns a poll of one descriptor into a call with that descriptor, and what is polled for, as arguments. */
+/*
+ * Turns a poll of one descriptor into a call with that descriptor, and what is polled for, as arguments. A negative one is ignored: that
+ * is a poll of none.
+ */
 static __always_inline void set_polled(struct wait_call *call, const struct pollfd *polled)
 {
+	if (polled->fd < 0) {
+		call->args[0] = call->args[1] = 0;
+		return;
+	}
 	call->use |= USE_FD;
 	call->args[0] = polled->fd;
 	call->args[2] = polled->events;

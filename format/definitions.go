@@ -161,6 +161,9 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 	case 9:
 		return d.addText(member, at)
 	case 10:
+		if len(member) > maxWaitBytes {
+			return nil
+		}
 		return enter(&d.waits, member, at, "a wait")
 	}
 	return nil

@@ -26,6 +26,7 @@ func FileKinds() []FileKindInfo {
 		{FileKind_FILE_IO_URING, "io_uring", "io_uring(7)"},
 		{FileKind_FILE_PIDFD, "pidfd", "pidfd_open(2)"},
 		{FileKind_FILE_ANONYMOUS, "anonymous", "another anonymous inode; path is its name"},
+		{FileKind_FILE_PSEUDO, "pseudo file", "a regular file without stored data, as in /proc and /sys"},
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	maxEnumNames  = 1024
 	maxTypeBytes  = 256 << 10 // of the definition of a type
 	maxTextBytes  = 64 << 10  // of a Text
+	maxWaitBytes  = 4 << 10   // of a Wait
 	maxTypedBytes = 64 << 10  // of the values of an event
 
 	// MaxSectionTypes bounds the event types of a section.

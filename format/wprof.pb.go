@@ -460,6 +460,7 @@ const (
 	FileKind_FILE_IO_URING         FileKind = 13
 	FileKind_FILE_PIDFD            FileKind = 14
 	FileKind_FILE_ANONYMOUS        FileKind = 15 // another anonymous inode
+	FileKind_FILE_PSEUDO           FileKind = 16 // a regular file of proc, sysfs and other file systems that are made of no stored data
 )
 
 // Enum value maps for FileKind.
@@ -481,6 +482,7 @@ var (
 		13: "FILE_IO_URING",
 		14: "FILE_PIDFD",
 		15: "FILE_ANONYMOUS",
+		16: "FILE_PSEUDO",
 	}
 	FileKind_value = map[string]int32{
 		"FILE_UNKNOWN":          0,
@@ -499,6 +501,7 @@ var (
 		"FILE_IO_URING":         13,
 		"FILE_PIDFD":            14,
 		"FILE_ANONYMOUS":        15,
+		"FILE_PSEUDO":           16,
 	}
 )
 
@@ -1816,28 +1819,29 @@ func (x *Text) GetText() []byte {
 
 // Wait is what a thread was waiting for in a system call.
 type Wait struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Pid           int32                  `protobuf:"varint,2,opt,name=pid,proto3" json:"pid,omitempty"`          // its process, in which addresses and descriptors are valid
-	Number        int32                  `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // of the system call on the recorded machine; -1: the thread was in none
-	Call          []byte                 `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`         // the call's name; empty: not known
-	Args          []uint64               `protobuf:"varint,5,rep,packed,name=args,proto3" json:"args,omitempty"` // its arguments, as in the registers; those that do not identify what it waits for are 0
-	HasFd         bool                   `protobuf:"varint,6,opt,name=has_fd,json=hasFd,proto3" json:"has_fd,omitempty"`
-	Fd            int32                  `protobuf:"varint,7,opt,name=fd,proto3" json:"fd,omitempty"`          // the descriptor in the arguments
-	File          uint32                 `protobuf:"varint,8,opt,name=file,proto3" json:"file,omitempty"`      // FileKind
-	Path          []byte                 `protobuf:"bytes,9,opt,name=path,proto3" json:"path,omitempty"`       // of a file, from the third last name on
-	Device        uint64                 `protobuf:"varint,10,opt,name=device,proto3" json:"device,omitempty"` // major << 32 | minor
-	Inode         uint64                 `protobuf:"varint,11,opt,name=inode,proto3" json:"inode,omitempty"`
-	Family        uint32                 `protobuf:"varint,12,opt,name=family,proto3" json:"family,omitempty"`     // AF_*
-	Protocol      uint32                 `protobuf:"varint,13,opt,name=protocol,proto3" json:"protocol,omitempty"` // IPPROTO_*
-	Local         []byte                 `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`        // address and port, or the path of a Unix socket; an abstract name begins with @
-	Remote        []byte                 `protobuf:"bytes,15,opt,name=remote,proto3" json:"remote,omitempty"`
-	IsFutex       bool                   `protobuf:"varint,16,opt,name=is_futex,json=isFutex,proto3" json:"is_futex,omitempty"`
-	Futex         uint64                 `protobuf:"varint,17,opt,name=futex,proto3" json:"futex,omitempty"`                             // address
-	FutexOp       uint32                 `protobuf:"varint,18,opt,name=futex_op,json=futexOp,proto3" json:"futex_op,omitempty"`          // FUTEX_*, with its flags
-	FutexValue    uint32                 `protobuf:"varint,19,opt,name=futex_value,json=futexValue,proto3" json:"futex_value,omitempty"` // that was expected
-	Owner         int32                  `protobuf:"varint,20,opt,name=owner,proto3" json:"owner,omitempty"`                             // tid of the owner, as the lock says; 0: not known
-	Accepts       bool                   `protobuf:"varint,21,opt,name=accepts,proto3" json:"accepts,omitempty"`                         // a socket that listens
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Pid    int32                  `protobuf:"varint,2,opt,name=pid,proto3" json:"pid,omitempty"`          // its process, in which addresses and descriptors are valid
+	Number int32                  `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // of the system call on the recorded machine; -1: the thread was in none
+	Call   []byte                 `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`         // the call's name; empty: not known
+	Args   []uint64               `protobuf:"varint,5,rep,packed,name=args,proto3" json:"args,omitempty"` // its arguments, as in the registers; those that do not identify what it waits for are 0;
+	// of a poll of one descriptor: the descriptor, 1, and the events
+	HasFd         bool   `protobuf:"varint,6,opt,name=has_fd,json=hasFd,proto3" json:"has_fd,omitempty"`
+	Fd            int32  `protobuf:"varint,7,opt,name=fd,proto3" json:"fd,omitempty"`          // the descriptor in the arguments
+	File          uint32 `protobuf:"varint,8,opt,name=file,proto3" json:"file,omitempty"`      // FileKind
+	Path          []byte `protobuf:"bytes,9,opt,name=path,proto3" json:"path,omitempty"`       // of a file, from the third last name on
+	Device        uint64 `protobuf:"varint,10,opt,name=device,proto3" json:"device,omitempty"` // major << 32 | minor
+	Inode         uint64 `protobuf:"varint,11,opt,name=inode,proto3" json:"inode,omitempty"`
+	Family        uint32 `protobuf:"varint,12,opt,name=family,proto3" json:"family,omitempty"`     // AF_*
+	Protocol      uint32 `protobuf:"varint,13,opt,name=protocol,proto3" json:"protocol,omitempty"` // IPPROTO_*
+	Local         []byte `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`        // address and port, or the path of a Unix socket; an abstract name begins with @
+	Remote        []byte `protobuf:"bytes,15,opt,name=remote,proto3" json:"remote,omitempty"`
+	IsFutex       bool   `protobuf:"varint,16,opt,name=is_futex,json=isFutex,proto3" json:"is_futex,omitempty"`
+	Futex         uint64 `protobuf:"varint,17,opt,name=futex,proto3" json:"futex,omitempty"`                             // address
+	FutexOp       uint32 `protobuf:"varint,18,opt,name=futex_op,json=futexOp,proto3" json:"futex_op,omitempty"`          // FUTEX_*, with its flags
+	FutexValue    uint32 `protobuf:"varint,19,opt,name=futex_value,json=futexValue,proto3" json:"futex_value,omitempty"` // that was expected
+	Owner         int32  `protobuf:"varint,20,opt,name=owner,proto3" json:"owner,omitempty"`                             // tid of the owner, as the lock says; 0: not known
+	Accepts       bool   `protobuf:"varint,21,opt,name=accepts,proto3" json:"accepts,omitempty"`                         // a socket that listens
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3191,7 +3195,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
 	"\tHINT_NAME\x10\x02\x12\f\n" +
 	"\bHINT_KEY\x10\x03\x12\x10\n" +
-	"\fHINT_COUNTER\x10\x04*\xb7\x02\n" +
+	"\fHINT_COUNTER\x10\x04*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +
@@ -3211,7 +3215,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\rFILE_IO_URING\x10\r\x12\x0e\n" +
 	"\n" +
 	"FILE_PIDFD\x10\x0e\x12\x12\n" +
-	"\x0eFILE_ANONYMOUS\x10\x0fB\x0eZ\fwprof/formatb\x06proto3"
+	"\x0eFILE_ANONYMOUS\x10\x0f\x12\x0f\n" +
+	"\vFILE_PSEUDO\x10\x10B\x0eZ\fwprof/formatb\x06proto3"
 
 var (
 	file_wprof_proto_rawDescOnce sync.Once

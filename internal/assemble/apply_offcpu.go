@@ -68,15 +68,13 @@ func (a *applier) setDeparted(t *thread, b []byte, at int64) {
 	user, kernel := stackIDs(parts)
 	t.user, t.kernel = a.code.defs.find(user, at), a.code.defs.find(kernel, at)
 	wait := parts[ringdata.StacksSize:]
-	if owner := binary.LittleEndian.Uint32(wait[ringdata.WaitPartOwner:]); owner != 0 {
-		t.owner = t.process.member(owner)
-	}
+	t.owner = t.process.member(binary.LittleEndian.Uint32(wait[ringdata.WaitPartOwner:]))
 	t.wait = a.out.waits.find(binary.LittleEndian.Uint64(wait[ringdata.WaitPartWait:]), t.owner)
 }
 
 // member returns the tid of the process's thread that has a tid in the process's own PID namespace; 0: it has none such. p may be nil.
 func (p *process) member(tid uint32) uint32 {
-	if p == nil {
+	if p == nil || tid == 0 {
 		return 0
 	}
 	for _, t := range p.threads {

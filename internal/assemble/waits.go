@@ -142,8 +142,11 @@ func (w *waitTable) read(to *format.Wait, b []byte) {
 		readSocket(to, b)
 	}
 	if flags&ringdata.WaitFlagIsFutex != 0 {
-		to.IsFutex = true
-		to.Futex, to.FutexOp, to.FutexValue = le.Uint64(b[ringdata.WaitArgs:]), le.Uint32(b[ringdata.WaitArgs+8:]), le.Uint32(b[ringdata.WaitArgs+16:])
+		to.IsFutex, to.Futex = true, le.Uint64(b[ringdata.WaitArgs:])
+		to.FutexOp, to.FutexValue = le.Uint32(b[ringdata.WaitArgs+8:]), le.Uint32(b[ringdata.WaitArgs+16:])
+		if string(to.Call) == "futex_wait" { // which has no operation
+			to.FutexOp, to.FutexValue = 0, to.FutexOp
+		}
 	}
 }
 
@@ -173,6 +176,24 @@ const (
 	pidInodes       = 0x50494446
 )
 
+// isPseudo reports whether the files of a file system have no stored data.
+func isPseudo(magic uint64) bool {
+	switch magic {
+	case 0x9fa0, // proc
+		0x62656572, // sysfs
+		0x74726163, // tracefs
+		0x64626720, // debugfs
+		0x73636673, // securityfs
+		0x27e0eb,   // cgroup
+		0x63677270, // cgroup2
+		0xcafe4a11, // bpf
+		0x65735543, // fusectl
+		0x19800202: // mqueue
+		return true
+	}
+	return false
+}
+
 func readFile(to *format.Wait, b []byte) {
 	le := binary.LittleEndian
 	device, rdev := le.Uint32(b[ringdata.WaitDevice:]), le.Uint32(b[ringdata.WaitRdev:])
@@ -184,7 +205,7 @@ func readFile(to *format.Wait, b []byte) {
 	case format.FileKind_FILE_TERMINAL:
 		to.Path = []byte(terminalPath(rdev, path))
 	case format.FileKind_FILE_REGULAR, format.FileKind_FILE_DIRECTORY, format.FileKind_FILE_CHARACTER_DEVICE,
-		format.FileKind_FILE_BLOCK_DEVICE, format.FileKind_FILE_ANONYMOUS:
+		format.FileKind_FILE_BLOCK_DEVICE, format.FileKind_FILE_ANONYMOUS, format.FileKind_FILE_PSEUDO:
 		to.Path = []byte(path)
 	case format.FileKind_FILE_PIPE:
 		if strings.Contains(path, "/") { // a FIFO
@@ -204,6 +225,9 @@ func fileKind(mode uint16, magic uint64, major uint32, name string) format.FileK
 	case modeSocket:
 		return format.FileKind_FILE_SOCKET
 	case modeRegular:
+		if isPseudo(magic) {
+			return format.FileKind_FILE_PSEUDO
+		}
 		return format.FileKind_FILE_REGULAR
 	case modeDirectory:
 		return format.FileKind_FILE_DIRECTORY
@@ -261,6 +285,9 @@ func joinNames(b []byte) string {
 	path := ""
 	for each := ringdata.WaitNamesSize / 3; len(b) >= each; b = b[each:] {
 		name, _, _ := strings.Cut(string(b[:each]), "\x00")
+		if len(name) == each-1 {
+			name += "…" // the recorder reads no more of it
+		}
 		switch {
 		case name == "":
 			return path

@@ -69,6 +69,7 @@ const (
 	WaitUseFd     = 64
 	WaitUseFutex  = 128
 	WaitUsePollfd = 256
+	WaitUseRing   = 512
 )
 
 // struct rec_args

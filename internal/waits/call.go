@@ -13,6 +13,7 @@ const (
 	useFD     // the first argument is a descriptor
 	useFutex  // the first argument is a futex's address
 	usePollFD // the first argument is the address of an array of struct pollfd
+	useRing   // of io_uring_enter: the fourth argument says whether the first one is a descriptor
 )
 
 const fdOnly = arg0 | useFD
@@ -37,13 +38,13 @@ func calls() []Call {
 		{"pwritev", fdOnly, DiskWrite, DiskWrite}, {"pwritev2", fdOnly, DiskWrite, DiskWrite},
 		{"recvfrom", fdOnly, Receive, DiskRead}, {"recvmsg", fdOnly, Receive, DiskRead}, {"recvmmsg", fdOnly, Receive, DiskRead},
 		{"sendto", fdOnly, Send, DiskWrite}, {"sendmsg", fdOnly, Send, DiskWrite}, {"sendmmsg", fdOnly, Send, DiskWrite},
-		{"sendfile", fdOnly, Send, DiskWrite}, {"splice", fdOnly, Pipe, DiskRead}, {"tee", fdOnly, Pipe, DiskRead},
+		{"sendfile", fdOnly, Send, DiskRead}, {"splice", fdOnly, Pipe, DiskRead}, {"tee", fdOnly, Pipe, DiskRead},
 		{"vmsplice", fdOnly, Pipe, DiskRead}, {"copy_file_range", fdOnly, DiskRead, DiskRead},
 		{"accept", fdOnly, Accept, DiskRead}, {"accept4", fdOnly, Accept, DiskRead}, {"connect", fdOnly, Connect, DiskRead},
 		{"poll", arg0 | arg1 | usePollFD, Poll, DiskRead}, {"ppoll", arg0 | arg1 | usePollFD, Poll, DiskRead},
 		{"select", arg0, Poll, DiskRead}, {"pselect6", arg0, Poll, DiskRead},
 		{"epoll_wait", fdOnly, Poll, DiskRead}, {"epoll_pwait", fdOnly, Poll, DiskRead}, {"epoll_pwait2", fdOnly, Poll, DiskRead},
-		{"io_uring_enter", fdOnly | arg1 | arg2, Poll, DiskRead}, {"io_getevents", 0, DiskRead, DiskRead}, {"io_pgetevents", 0, DiskRead, DiskRead},
+		{"io_uring_enter", fdOnly | arg1 | arg2 | useRing, Poll, DiskRead}, {"io_getevents", 0, DiskRead, DiskRead}, {"io_pgetevents", 0, DiskRead, DiskRead},
 		{"nanosleep", 0, Timer, DiskRead}, {"clock_nanosleep", arg0 | arg1, Timer, DiskRead},
 		{"pause", 0, Signal, DiskRead}, {"rt_sigsuspend", 0, Signal, DiskRead}, {"rt_sigtimedwait", 0, Signal, DiskRead},
 		{"restart_syscall", 0, Unknown, DiskRead},

@@ -56,7 +56,7 @@ func Classes() []ClassInfo {
 	return []ClassInfo{
 		{Unknown, "unknown", "blocked", Never, "neither the system call nor the stack shows it, or neither was recorded"},
 		{Lock, "lock", "lock", Never, "a lock in user memory: a mutex, a read-write lock, a monitor, a file lock"},
-		{Condition, "condition", "wait", IfUsual, "another thread's signal: a condition variable, a semaphore, an eventfd, a message queue, a futex of another kind"},
+		{Condition, "condition", "wait", IfUsual, "another thread's signal: a condition variable, a semaphore, an eventfd, a message queue, a futex of another kind; or an event of a device or of the kernel"},
 		{Receive, "receive", "recv", IfUsual, "data from a socket, also by a poll of that socket alone"},
 		{Send, "send", "send", Never, "room in a socket's buffer"},
 		{Accept, "accept", "accept", Always, "a new connection"},

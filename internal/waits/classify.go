@@ -43,7 +43,7 @@ func (r *rules) classify(f *Facts) Class {
 	if f.Wait != nil {
 		call = string(f.Wait.Call)
 	}
-	if call == "" {
+	if call == "" || call == "restart_syscall" { // which continues another call after a stop
 		call = callOf(f.Kernel)
 	}
 	if class, found := r.byKernel(f, call); found {
@@ -133,8 +133,10 @@ func waitsForTime(name string, w *format.Wait) bool {
 	switch {
 	case w == nil:
 		return false
+	case name != string(w.Call):
+		return false
 	case name == "poll" || name == "ppoll":
-		return argument(w, 1) == 0
+		return !w.HasFd && argument(w, 1) == 0
 	}
 	return (name == "select" || name == "pselect6") && argument(w, 0) == 0
 }
@@ -178,22 +180,40 @@ func byFile(w *format.Wait, call Call) Class {
 	case format.FileKind_FILE_EPOLL, format.FileKind_FILE_INOTIFY, format.FileKind_FILE_IO_URING:
 		return Poll
 	case format.FileKind_FILE_REGULAR, format.FileKind_FILE_DIRECTORY, format.FileKind_FILE_BLOCK_DEVICE:
-		if call.Class == Lock {
-			return Lock
+		if call.Class == Lock || polls {
+			return call.Class
 		}
 		return onDisk(call)
+	case format.FileKind_FILE_CHARACTER_DEVICE, format.FileKind_FILE_ANONYMOUS, format.FileKind_FILE_PSEUDO:
+		if strings.HasPrefix(call.Name, "read") || strings.HasPrefix(call.Name, "pread") {
+			return Condition
+		}
 	}
 	return call.Class
 }
 
-// The operations of futex(2), and the value of a contended mutex in glibc, musl, Go and Rust.
+// The operations of futex(2), and values of contended mutexes: of glibc, Go and Rust, and, with the owner or without, of robust
+// ones and those of musl.
 const (
-	futexCommand = 127
-	futexWait    = 0
-	futexLockPI  = 6
-	futexLockPI2 = 13
-	contended    = 2
+	futexCommand    = 127
+	futexWait       = 0
+	futexLockPI     = 6
+	futexWaitBitset = 9
+	futexLockPI2    = 13
+	contended       = 2
+	hasWaiters      = 1 << 31
 )
+
+// isLock reports whether the operation and the expected value are those of a lock.
+func isLock(w *format.Wait) bool {
+	switch w.FutexOp & futexCommand {
+	case futexLockPI, futexLockPI2:
+		return true
+	case futexWait, futexWaitBitset:
+		return w.FutexValue == contended || w.FutexValue > hasWaiters
+	}
+	return false
+}
 
 // byFutex returns the class of a wait for a futex: by the function that waits, or else by the operation and the value.
 func (r *rules) byFutex(f *Facts) Class {
@@ -204,11 +224,8 @@ func (r *rules) byFutex(f *Facts) Class {
 			}
 		}
 	}
-	if w := f.Wait; w.GetIsFutex() {
-		switch op := w.FutexOp & futexCommand; {
-		case op == futexLockPI || op == futexLockPI2, op == futexWait && w.FutexValue == contended:
-			return Lock
-		}
+	if f.Wait.GetIsFutex() && isLock(f.Wait) {
+		return Lock
 	}
 	return Condition
 }
@@ -216,11 +233,14 @@ func (r *rules) byFutex(f *Facts) Class {
 // callOf returns the system call in a kernel stack of which nothing else is known; "" if it shows none.
 func callOf(kernel []string) string {
 	for _, name := range kernel {
-		if call := CallOf(name); call != "" {
+		if call := CallOf(name); call != "" && call != "restart_syscall" {
 			return call
 		}
-		if strings.HasPrefix(strings.TrimLeft(name, "_"), "futex_wait") {
-			return "futex"
+		name = strings.TrimLeft(name, "_")
+		for _, in := range [...]struct{ begins, call string }{{"futex_wait", "futex"}, {"hrtimer_nanosleep", "nanosleep"}, {"do_sys_poll", "poll"}, {"do_poll", "poll"}} {
+			if strings.HasPrefix(name, in.begins) {
+				return in.call
+			}
 		}
 	}
 	return ""

@@ -15,12 +15,12 @@ func kernelFunctions() []function {
 		{"__mutex_lock", KernelLock}, {"mutex_lock", KernelLock}, {"ww_mutex_lock", KernelLock}, {"rwsem_down_", KernelLock}, {"down_read", KernelLock},
 		{"down_write", KernelLock}, {"__down", KernelLock}, {"percpu_down", KernelLock}, {"__percpu_down", KernelLock}, {"percpu_rwsem_wait", KernelLock},
 		{"rt_spin_lock", KernelLock}, {"__ww_mutex_lock", KernelLock}, {"bit_wait_io", Disk}, {"bit_wait", KernelLock}, {"synchronize_rcu", KernelWork},
-		{"handle_userfault", PageFault},
+		{"handle_userfault", PageFault}, {"kvm_vcpu_block", Condition}, {"kvm_vcpu_halt", Condition},
 		{"ptrace_stop", Signal}, {"do_signal_stop", Signal}, {"do_jobctl_trap", Signal}, {"do_freezer_trap", Signal},
 		{"kernel_wait4", Child}, {"kernel_waitid", Child},
 		{"io_schedule", Disk}, {"folio_wait_", Disk}, {"__folio_lock", Disk}, {"wait_on_page", Disk}, {"__wait_on_buffer", Disk},
 		{"submit_bio_wait", Disk}, {"blk_", Disk}, {"jbd2_log_", Disk}, {"jbd2_", Disk}, {"balance_dirty_pages", Disk}, {"xfs_log_", Disk}, {"btrfs_", Disk},
-		{"rpc_wait_bit", Disk}, {"request_wait_answer", Disk}, {"fuse_", Disk}, {"p9_client_rpc", Disk},
+		{"rpc_wait_bit", Disk}, {"request_wait_answer", Disk}, {"fuse_dev_", Condition}, {"fuse_", Disk}, {"p9_client_rpc", Disk},
 		{"asm_exc_page_fault", PageFault}, {"exc_page_fault", PageFault}, {"do_user_addr_fault", PageFault}, {"do_page_fault", PageFault}, {"do_mem_abort", PageFault},
 	}
 }
