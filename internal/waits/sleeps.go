@@ -1,8 +1,6 @@
 package waits
 
 import (
-	"cmp"
-
 	"wprof/format"
 )
 
@@ -28,7 +26,7 @@ type placeHeld[P comparable] struct {
 // have had it first, and this one slept then.
 func HadFromStart(w *format.Wait, waker *format.Task) bool {
 	owner := w.GetOwner()
-	return owner == 0 || owner == cmp.Or(waker.GetNsTid(), waker.GetTid())
+	return owner == 0 || owner == waker.GetTid()
 }
 
 // Add adds a wait of the thread, if it is a sleep or one for a lock.
