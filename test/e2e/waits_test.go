@@ -82,6 +82,9 @@ func waitsIn(t *testing.T, capture string) (ended, open map[int32]*found) {
 		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasWait != 0:
 			v := e.Switch()
 			since, _ := v.Since()
+			if since < r.FirstOpen() {
+				continue // nobody has seen who had the lock then
+			}
 			state, _ := v.NextState()
 			note(ended, r, classes, v.Next(), e.Stack(), e.Wait(), state, e.Time-since)
 		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
