@@ -183,7 +183,7 @@ func (f *finder) locks() {
 		if top := l.sites.top(); top.Name != "" {
 			text += ", mostly in " + top.Name
 		}
-		if top := l.owners.without(earlierOwners).top(); top.Name != "" {
+		if top := l.owners.without(unknownOwners).top(); 2*top.Ns >= l.waits.Ns {
 			text += fmt.Sprintf("; mostly behind %s (%s of that time)", top.Name, percent(top.Ns, l.waits.Ns))
 		}
 		if did := l.ownerTime.top(); did.Name != "" {

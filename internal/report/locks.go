@@ -28,7 +28,36 @@ type lockKey struct {
 // lock is a lock for which threads waited.
 type lock struct {
 	lockKey
-	name uint32 // address or path; 0: it has none
+	name   uint32     // address or path; 0: it has none
+	passed []handover // the latest recentHandovers
+	next   int        // in passed
+}
+
+// handover is the end of a wait for a lock: until then, and from the handover before, the thread that ended the wait had the lock.
+type handover struct {
+	by *thread // nil: not known
+	at int64
+}
+
+const recentHandovers = 16
+
+func (l *lock) wasPassed(since int64) bool {
+	return slices.ContainsFunc(l.passed, func(h handover) bool { return h.at > since })
+}
+
+func (l *lock) pass(by *thread, at int64) {
+	if len(l.passed) < recentHandovers {
+		l.passed = append(l.passed, handover{by, at})
+		return
+	}
+	l.passed[l.next%recentHandovers] = handover{by, at}
+	l.next++
+}
+
+// handovers returns the latest ones in order of time, and whether there were others before them.
+func (l *lock) handovers() ([]handover, bool) {
+	n := l.next % recentHandovers
+	return slices.Concat(l.passed[n:], l.passed[:n]), len(l.passed) == recentHandovers
 }
 
 // lockSum is what threads waited for one lock.
@@ -108,10 +137,13 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 		switch {
 		case s.Open || waker == "" || waker == interruptName:
 		case owner != nil:
-			l.addOwner(c, owner, waker, s.From, s.To)
+			l.addOwners(c, owner, s.From, s.To)
 		default:
 			l.owners.add(waker, ns, 1)
 		}
+	}
+	if !s.Open && one.lock != nil {
+		one.lock.pass(owner, s.To)
 	}
 }
 
@@ -170,23 +202,39 @@ func lockAddress(w *format.Wait, at place) uint64 {
 	return w.Futex
 }
 
-// earlierOwners had a lock while a thread waited for it, before the one that woke it.
-const earlierOwners = "earlier owners"
+// unknownOwners had a lock while a thread waited for it, and are not known.
+const unknownOwners = "not known"
 
-// addOwner adds who had a lock while another thread waited for it, and what the latest owner did since it got the lock: its times off-CPU;
-// the rest it ran.
-func (l *lockSum) addOwner(c *Collector, owner *thread, name string, from, to int64) {
-	got := from
-	for i := range owner.recent {
-		if r := &owner.recent[i]; r.lock == l.of && r.to <= to {
-			got = max(got, r.to)
+// addOwners adds who had a lock while a thread waited for it, one after the other; last had it in the end.
+func (l *lockSum) addOwners(c *Collector, last *thread, from, to int64) {
+	passed, more := l.of.handovers()
+	for i, h := range passed {
+		if h.at <= from || h.at >= to {
+			continue
 		}
+		if i == 0 && more {
+			h.by = nil // others may have had it before
+		}
+		l.addOwner(c, h.by, from, h.at)
+		from = h.at
 	}
-	l.owners.add(name, to-got, 1)
-	if got > from {
-		l.owners.add(earlierOwners, got-from, 1)
+	l.addOwner(c, last, from, to)
+}
+
+// addOwner adds a time in which a thread, nil if it is not known, had a lock, and what the thread did meanwhile, as far as that is still known:
+// its times off-CPU; the rest it ran.
+func (l *lockSum) addOwner(c *Collector, owner *thread, from, to int64) {
+	if owner == nil {
+		l.owners.add(unknownOwners, to-from, 1)
+		return
 	}
-	from = got
+	l.owners.add(c.names.thread(owner.who), to-from, 1)
+	if len(owner.recent) == recentWaits {
+		from = max(from, owner.recent[owner.next%recentWaits].from)
+	}
+	if owner.of.Status != timeline.Running {
+		to = min(to, owner.lastTo)
+	}
 	left := to - from
 	for i := range owner.recent {
 		r := &owner.recent[i]
@@ -273,7 +321,11 @@ func (c *Collector) closeLocks() {
 				l.owners.add(fmt.Sprintf("(%d)", one.owner), one.to-one.from, 1)
 				continue
 			}
-			l.addOwner(c, owner, c.names.thread(owner.who), one.from, one.to)
+			last := owner
+			if one.lock.wasPassed(one.from) {
+				last = nil // it had the lock when this wait began
+			}
+			l.addOwners(c, last, one.from, one.to)
 		}
 	}
 	for _, r := range findRings(c.open, byTID) {

@@ -419,3 +419,30 @@ func TestSelectedThreadsAreExplainedByOthers(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 }
+
+// A thread that waits while the lock passes from one to the next waits for each of them in turn.
+func TestOwnersOfALockInTurn(t *testing.T) {
+	i := strings.Index(lockWaits, "+0ms")
+	text := strings.Replace(lockWaits[:i], "frame 1\n", "task 4 tid=12 pid=10 comm=last process_comm=shop start=7\nframe 1\n", 1) + `
++0ms   cpu0 state_cpu 2 prio=120
++0ms   cpu1 state_cpu 3 prio=120
++1ms   cpu1 switch 3 next=4 prev_state=S prev_prio=120 next_prio=120
++2ms   cpu1 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
++12ms  cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
++92ms  cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+12ms next_state=D stack=2 wait=2
++102ms cpu0 waking 2 wakee=3 prio=120 target_cpu=1
++102ms cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+1ms next_state=S stack=1 wait=1
++102ms cpu1 switch 3 next=1 prev_state=D prev_prio=120 next_prio=120
++202ms cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+102ms next_state=D stack=2 wait=2
++202ms cpu1 waking 3 wakee=4 prio=120 target_cpu=1
++202ms cpu1 switch 3 next=4 prev_state=S prev_prio=120 next_prio=120 since=+2ms next_state=S stack=1 wait=1
+end close=+1s
+`
+	l := reportOf(t, text).Locks[0]
+	if len(l.Owners) != 2 || l.Owners[0] != (Part{"holder (10)", 201e6, 2}) || l.Owners[1] != (Part{"victim (11)", 100e6, 1}) {
+		t.Errorf("the owners are %+v", l.Owners)
+	}
+	if l.OwnerTime[0] != (Part{"disk read data/stock.db", 260e6, 3}) || l.OwnerTime[1] != (Part{"on-CPU", 41e6, 2}) {
+		t.Errorf("meanwhile they were in %+v", l.OwnerTime)
+	}
+}

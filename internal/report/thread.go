@@ -80,7 +80,7 @@ type interval struct {
 
 const (
 	maxWaits    = 64
-	recentWaits = 8
+	recentWaits = 16
 	unswept     = 4096
 )
 
