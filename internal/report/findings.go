@@ -186,7 +186,7 @@ func (f *finder) locks() {
 		if top := l.owners.without(unknownOwners).top(); 2*top.Ns >= l.waits.Ns {
 			text += fmt.Sprintf("; mostly behind %s (%s of that time)", top.Name, percent(top.Ns, l.waits.Ns))
 		}
-		if did := l.ownerTime.top(); did.Name != "" {
+		if did := l.ownerTime.top(); did.Name != "" && 10*did.Ns >= l.waits.Ns {
 			text += fmt.Sprintf("; owners meanwhile: %s for %s of that time", did.Name, percent(did.Ns, l.waits.Ns))
 		}
 		if chain := f.of.chainOf(l); chain != "" {
