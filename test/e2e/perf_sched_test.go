@@ -117,7 +117,7 @@ func byPerfEvent(r *format.Reader, v format.WakingEvent) bool {
 
 // kernelLetter is the state of a switch as the kernel's own tracepoint prints it.
 func kernelLetter(v format.SwitchEvent) string {
-	letters := v.PrevState().String()
+	letters := (v.PrevState() &^ format.StateIOWait).String()
 	switch {
 	case letters == "R+" && v.Called():
 		return "R"
