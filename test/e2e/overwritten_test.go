@@ -32,7 +32,7 @@ void work(void) { ` + function + `(); __asm__ volatile(""); }
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	compile(t, "-O1", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-Wl,--build-id=none", "-o", path, source)
+	compile(t, "-O1", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-nostartfiles", "-Wl,--build-id=none", "-o", path, source)
 	return path
 }
 
