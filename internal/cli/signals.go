@@ -9,14 +9,15 @@ import (
 
 // signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. After it, a tool that reads a pipe
 // continues to the end of its input, because the writer of the pipe was interrupted too; the
-// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT. Signals that come together
-// are one: timeout(1) sends its signal to the tool and then to the tool's process group.
+// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT. The same signal twice
+// at once is one: timeout(1) sends its signal to the tool and then to the tool's process group.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
 
 	mu      sync.Mutex
 	first   time.Time // zero: none has come
+	sig     os.Signal // the first one
 	handled bool      // the first one only closes stopped
 }
 
@@ -27,7 +28,7 @@ func (inv *Invocation) watchSignals() {
 	signal.Notify(s.incoming, endingSignals()...)
 	go func() {
 		for sig := range s.incoming {
-			if isQuit(sig) || !s.stop() {
+			if isQuit(sig) || !s.stop(sig) {
 				inv.endBySignal(sig)
 			}
 		}
@@ -39,22 +40,22 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
-// together is how long after the first signal others are the same one. Nobody presses Ctrl-C twice as fast.
+// together is how long after a signal the same one does not count again. Nobody presses Ctrl-C twice as fast.
 const together = 50 * time.Millisecond
 
 // stop closes stopped at the first signal, and reports whether the tool continues.
-func (s *signals) stop() bool {
+func (s *signals) stop(sig os.Signal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case !s.handled:
 		return false
 	case s.first.IsZero():
-		s.first = time.Now()
+		s.first, s.sig = time.Now(), sig
 		close(s.stopped)
 		return true
 	}
-	return time.Since(s.first) < together
+	return sig == s.sig && time.Since(s.first) < together
 }
 
 // Stopped is closed by the first SIGINT, SIGTERM or SIGHUP, if the tool continues after it: see [Invocation.HandleStop].
