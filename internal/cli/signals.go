@@ -4,21 +4,18 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"time"
 )
 
 // signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. After it, a tool that reads a pipe
 // continues to the end of its input, because the writer of the pipe was interrupted too; the
-// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT. The same signal twice
-// at once is one: timeout(1) sends its signal to the tool and then to the tool's process group.
+// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
 
 	mu      sync.Mutex
-	first   time.Time // zero: none has come
-	sig     os.Signal // the first one
-	handled bool      // the first one only closes stopped
+	seen    bool
+	handled bool // the first one only closes stopped
 }
 
 func (inv *Invocation) watchSignals() {
@@ -28,7 +25,7 @@ func (inv *Invocation) watchSignals() {
 	signal.Notify(s.incoming, endingSignals()...)
 	go func() {
 		for sig := range s.incoming {
-			if isQuit(sig) || !s.stop(sig) {
+			if isQuit(sig) || !s.stop() {
 				inv.endBySignal(sig)
 			}
 		}
@@ -40,22 +37,16 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
-// together is how long after a signal the same one does not count again. Nobody presses Ctrl-C twice as fast.
-const together = 50 * time.Millisecond
-
 // stop closes stopped at the first signal, and reports whether the tool continues.
-func (s *signals) stop(sig os.Signal) bool {
+func (s *signals) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case !s.handled:
+	if s.seen || !s.handled {
 		return false
-	case s.first.IsZero():
-		s.first, s.sig = time.Now(), sig
-		close(s.stopped)
-		return true
 	}
-	return sig == s.sig && time.Since(s.first) < together
+	s.seen = true
+	close(s.stopped)
+	return true
 }
 
 // Stopped is closed by the first SIGINT, SIGTERM or SIGHUP, if the tool continues after it: see [Invocation.HandleStop].

@@ -28,7 +28,7 @@ func TestTutorialFindsEachIllness(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, name := range []string{"redis-server", "redis-cli", "cc", "patch", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("there is no %s here; scripts/test installs it", name)
+			t.Fatalf("there is no %s here; scripts/test installs it", name)
 		}
 	}
 	page, err := os.ReadFile(tutorial)

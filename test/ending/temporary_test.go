@@ -93,19 +93,6 @@ func TestSignalsWhileAPipeIsRead(t *testing.T) {
 	}
 }
 
-// TestTimeoutEndsARecordingOnce: timeout(1) sends its signal to the recorder and to its process group.
-func TestTimeoutEndsARecordingOnce(t *testing.T) {
-	tools.NeedPrivilege(t)
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "x.wprof")
-	cmd := exec.Command("timeout", "-s", "INT", "5", tools.Path("wprof-record"), "-d0", "-o", file)
-	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	if said, err := cmd.CombinedOutput(); tools.Status(cmd.ProcessState) != 124 {
-		t.Fatalf("%v: %s", err, said)
-	}
-	tools.Run(t, "wprof-info", "--check", file)
-}
-
 // isPolling reports whether the process has a thread that waits for descriptors.
 func isPolling(pid int) bool {
 	return inSyscall(pid, unix.SYS_SPLICE, 0) || inSyscall(pid, unix.SYS_COPY_FILE_RANGE, 0)

@@ -50,7 +50,7 @@ func readCapture(t *testing.T, file string) *capture {
 			know(e.Task, e.Time)
 		}
 		switch {
-		case e.Kind == format.KindSwitch && e.Flags&format.SwitchHasSince != 0:
+		case e.Kind == format.KindSwitch && e.Flags&(format.SwitchHasSince|format.SwitchHasWait) != 0:
 			v := e.Switch()
 			since, _ := v.Since()
 			if state, _ := v.NextState(); e.Flags&format.SwitchHasWait != 0 || state != format.StateRunnable && state&format.StatePreempted == 0 {
