@@ -233,7 +233,7 @@ func (l *lockSum) addOwner(c *Collector, owner *thread, from, to int64) {
 		from = max(from, owner.recent[owner.next%recentWaits].from)
 	}
 	if owner.of.Status != timeline.Running {
-		to = min(to, owner.lastTo)
+		to = min(to, owner.knownTo())
 	}
 	left := to - from
 	for i := range owner.recent {
@@ -251,6 +251,14 @@ func (l *lockSum) addOwner(c *Collector, owner *thread, from, to int64) {
 	if left > 0 {
 		l.ownerTime.add(OnCPU, left, 1)
 	}
+}
+
+// knownTo returns the end of the thread's latest time off-CPU.
+func (t *thread) knownTo() (to int64) {
+	for i := range t.recent {
+		to = max(to, t.recent[i].to)
+	}
+	return to
 }
 
 func (l *lockSum) addBehind(other *lock, ns int64) {
