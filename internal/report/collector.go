@@ -164,8 +164,7 @@ func (c *Collector) addHidden(t *thread, s *timeline.Span) {
 		one, _ := c.blocked(t, s)
 		t.remember(one)
 		if one.lock != nil {
-			c.addOpen(t, s, &one)
-			c.ownerAtEnd(s)
+			c.endLockWait(t, s, &one)
 		}
 	}
 }

@@ -54,12 +54,6 @@ func (l *lock) pass(by *thread, at int64) {
 	l.next++
 }
 
-// handovers returns the latest ones in order of time, and whether there were others before them.
-func (l *lock) handovers() ([]handover, bool) {
-	n := l.next % recentHandovers
-	return slices.Concat(l.passed[n:], l.passed[:n]), len(l.passed) == recentHandovers
-}
-
 // lockSum is what threads waited for one lock.
 type lockSum struct {
 	of        *lock
@@ -67,7 +61,7 @@ type lockSum struct {
 	pid       int32  // of all waiters; 0: several
 	waits     Part
 	longest   int64
-	owners    parts // that woke
+	owners    parts // that had it meanwhile
 	waiters   parts
 	sites     parts
 	ownerTime parts
@@ -124,8 +118,7 @@ func (c *Collector) lockOf(t *thread, s *timeline.Span, one *interval) *lock {
 
 // addLock adds a wait for a lock.
 func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval) {
-	c.addOpen(t, s, one)
-	owner := c.ownerAtEnd(s)
+	owner := c.endLockWait(t, s, one)
 	ns, waker := s.To-s.From, c.names.text[one.waker]
 	for _, to := range t.into {
 		l := to.lock(one.lock)
@@ -142,9 +135,6 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 			l.owners.add(waker, ns, 1)
 		}
 	}
-	if !s.Open && one.lock != nil {
-		one.lock.pass(owner, s.To)
-	}
 }
 
 // addWaiter adds whose wait comes next.
@@ -156,6 +146,17 @@ func (l *lockSum) addWaiter(w *who) {
 		l.pid = 0
 	}
 	l.process = w.process
+}
+
+// endLockWait keeps of a wait for a lock what explains other threads' waits, and returns the thread that ended it; nil: not known.
+func (c *Collector) endLockWait(t *thread, s *timeline.Span, one *interval) *thread {
+	if s.Open {
+		c.addOpen(t, s, one)
+		return nil
+	}
+	owner := c.ownerAtEnd(s)
+	one.lock.pass(owner, s.To)
+	return owner
 }
 
 // ownerAtEnd returns the thread that ended a wait for a lock, which had it; nil: there is none, or it is not known.
@@ -174,7 +175,7 @@ func (c *Collector) ownerAtEnd(s *timeline.Span) *thread {
 // addOpen keeps a wait for a lock that has not ended. The word from which the owner comes may be of anything that looks like a mutex, such
 // as a thread's own parking place with its tid: only in a mutex is it the thread itself.
 func (c *Collector) addOpen(t *thread, s *timeline.Span, one *interval) {
-	if !s.Open || one.lock == nil || len(c.open) >= maxOpen {
+	if len(c.open) >= maxOpen {
 		return
 	}
 	owner, at := c.r.Wait(s.Wait).GetOwner(), c.calls.wait(s.Stack)
@@ -207,12 +208,13 @@ const unknownOwners = "not known"
 
 // addOwners adds who had a lock while a thread waited for it, one after the other; last had it in the end.
 func (l *lockSum) addOwners(c *Collector, last *thread, from, to int64) {
-	passed, more := l.of.handovers()
-	for i, h := range passed {
+	passed := l.of.passed
+	for i := range passed {
+		h := passed[(l.of.next+i)%len(passed)]
 		if h.at <= from || h.at >= to {
 			continue
 		}
-		if i == 0 && more {
+		if i == 0 && len(passed) == recentHandovers {
 			h.by = nil // others may have had it before
 		}
 		l.addOwner(c, h.by, from, h.at)
