@@ -364,7 +364,7 @@ func (f *finder) peers(p *process) {
 func (f *finder) disk(p *process) {
 	var all sum
 	kind := parts{}
-	for _, class := range []waits.Class{waits.DiskRead, waits.DiskWrite, waits.DiskSync, waits.Disk} {
+	for _, class := range waits.DiskClasses() {
 		if s := p.peers[class]; s != nil {
 			all.merge(s)
 			kind.add(class.String(), s.Ns, s.Count)

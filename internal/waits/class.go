@@ -79,4 +79,7 @@ func Classes() []ClassInfo {
 	}
 }
 
+// DiskClasses returns the classes of waits for file systems and block devices.
+func DiskClasses() []Class { return []Class{DiskRead, DiskWrite, DiskSync, Disk} }
+
 func (c Class) String() string { return Classes()[c].Name }

@@ -28,8 +28,6 @@ func writes(call string) bool {
 	return slices.ContainsFunc(calls(), func(c Call) bool { return c.Name == call && c.disk == DiskWrite })
 }
 
-func onAnyDisk(c Class) bool { return c == DiskRead || c == DiskWrite || c == DiskSync || c == Disk }
-
 // Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.
 func Object(c Class, w *format.Wait) string {
 	switch {
@@ -39,7 +37,7 @@ func Object(c Class, w *format.Wait) string {
 		return fmt.Sprintf("%#x", w.Futex)
 	case c == Accept && len(w.Local) > 0:
 		return printable.Text(string(w.Local))
-	case onAnyDisk(c) && w.File == uint32(format.FileKind_FILE_SOCKET): // sendfile names where the data goes
+	case slices.Contains(DiskClasses(), c) && w.File == uint32(format.FileKind_FILE_SOCKET): // sendfile names where the data goes
 		return ""
 	case len(w.Remote) > 0:
 		return printable.Text(string(w.Remote))
