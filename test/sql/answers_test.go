@@ -136,7 +136,7 @@ func blocking(c *capture) [][]any {
 	type sum struct{ ns, waits int64 }
 	sums := make(map[place]*sum)
 	for _, l := range c.events["switch"] {
-		if l.OffCPU == nil || wasRunnable(l.NextState) {
+		if !wasBlocked(l) {
 			continue
 		}
 		frames := []string{"no stack"}
@@ -166,7 +166,7 @@ func classes(c *capture) [][]any {
 	type sum struct{ ns, waits, longest int64 }
 	sums := make(map[part]*sum)
 	for _, l := range c.events["switch"] {
-		if l.OffCPU == nil || wasRunnable(l.NextState) {
+		if !wasBlocked(l) {
 			continue
 		}
 		k := part{l.Next.PComm, cmp.Or(l.WaitClass, "not recorded")}
@@ -298,6 +298,11 @@ func migrations(c *capture) [][]any {
 }
 
 // wasRunnable reports whether a thread that left its CPU in this state was preempted or called sched_yield.
+// wasBlocked leaves out idle threads, which have no state.
+func wasBlocked(l *line) bool {
+	return l.OffCPU != nil && l.NextState != "" && !wasRunnable(l.NextState)
+}
+
 func wasRunnable(state string) bool { return state == "preempted" || state == "runnable" }
 
 func switches(c *capture) [][]any {
