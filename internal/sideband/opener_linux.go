@@ -2,6 +2,7 @@ package sideband
 
 import (
 	"bytes"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -17,29 +18,34 @@ const (
 	stuckAfter = 100 * time.Millisecond
 )
 
-// fileRequest is the mapping of a file that is to be opened, as a record that owns its texts.
-func fileRequest(r *Record) Record {
+// request is the mapping of a file that is to be held open.
+type request struct {
+	Record          // owns its texts
+	opened *os.File // nil: it is not open yet
+}
+
+func fileRequest(r *Record) request {
 	own := *r
 	own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), bytes.Clone(r.Path), nil
-	return own
+	return request{Record: own}
 }
 
 // opener opens the files of mappings on threads of its own, because opening, and even lstat, may take arbitrarily long.
 type opener struct {
-	open     func(*Record)
-	refuse   func(*Record) // called instead of open for a request that is dropped
+	open     func(*request)
+	refuse   func(*request) // called instead of open for a request that is dropped
 	onThread func()
 
 	mu      sync.Mutex
 	waiting sync.Cond
-	queue   []Record
+	queue   []request
 	threads int
 	idle    int
 	last    time.Time // when a thread last took a request
 	closed  bool
 }
 
-func newOpener(open, refuse func(*Record), onThread func()) *opener {
+func newOpener(open, refuse func(*request), onThread func()) *opener {
 	o := &opener{open: open, refuse: refuse, onThread: onThread}
 	o.waiting.L = &o.mu
 	return o
@@ -47,7 +53,7 @@ func newOpener(open, refuse func(*Record), onThread func()) *opener {
 
 // add queues requests, without waiting for a file. It is called periodically, also without requests: it checks that queued ones
 // are not stuck.
-func (o *opener) add(requests []Record) {
+func (o *opener) add(requests []request) {
 	o.mu.Lock()
 	o.addThreadIfStuck()
 	room := 0

@@ -10,16 +10,16 @@ func TestQueuedFilesAreOpenedBesideFilesThatHang(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	opened := make(chan uint32, 10)
-	o := newOpener(func(r *Record) {
+	o := newOpener(func(r *request) {
 		if r.PID <= usualThreads {
 			<-hang
 		}
 		opened <- r.PID
-	}, func(*Record) {}, nil)
+	}, func(*request) {}, nil)
 	defer o.close()
-	var all []Record
+	var all []request
 	for pid := range uint32(usualThreads + 2) {
-		all = append(all, Record{PID: pid + 1})
+		all = append(all, request{Record: Record{PID: pid + 1}})
 	}
 	o.add(all)
 	for end := time.Now().Add(time.Minute); len(opened) < 2; time.Sleep(time.Millisecond) {

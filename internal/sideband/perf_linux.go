@@ -50,7 +50,7 @@ type event struct {
 	reported lossReports
 	split    []byte // a record that the end of the buffer has split
 	pending  []byte // records that were not drained yet
-	wanted   []Record
+	wanted   []request
 	program  bool // a program was reported since the thread last read the buffer
 }
 

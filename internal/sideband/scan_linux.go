@@ -46,7 +46,7 @@ func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
 	if len(buf) == 0 {
 		return nil // a thread of the kernel
 	}
-	var wanted []Record
+	var wanted []request
 	for line := range bytes.Lines(buf) {
 		r := Record{Kind: KindMap, Time: now, PID: pid, tid: tid}
 		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {

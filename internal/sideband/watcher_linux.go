@@ -87,7 +87,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	limit := filesToHold(cfg.Files, cfg.Spare)
 	opened := &Watcher{cfg: cfg, files: newFiles(limit)}
 	opened.maps = newMapFinder(opened.files, opened.foundCode, cfg.MayRecord)
-	opened.opener = newOpener(opened.open, opened.files.unclaim, cfg.OnThread)
+	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
 	w = opened
 	defer func() {
 		if err != nil { // and w may be nil
@@ -256,17 +256,27 @@ func (e *event) sleep(pause time.Duration) (woken, ok bool) {
 	return fds[0].Revents != 0, true
 }
 
-// serve reads a CPU's buffer and opens the files of its records. It returns whether a program was reported.
+// serve reads a CPU's buffer and opens the files of its records, through their mappings, which waits for no disk. A file without a
+// build-id has to be read, and one whose process has ended to be found, which the opener does. It returns whether a program was
+// reported.
 func (w *Watcher) serve(e *event) (program bool) {
 	requests, program := w.collect(e)
-	for i := range requests {
-		w.open(&requests[i])
+	rest := requests[:0]
+	for _, one := range requests {
+		w.files.opening(&one.Record)
+		one.opened = openMapped(&one.Record)
+		if one.opened != nil && len(one.BuildID) > 0 {
+			w.open(&one)
+		} else {
+			rest = append(rest, one)
+		}
 	}
+	w.opener.add(rest)
 	return program
 }
 
 // collect reads a CPU's buffer, and takes the files to be opened.
-func (w *Watcher) collect(e *event) (requests []Record, program bool) {
+func (w *Watcher) collect(e *event) (requests []request, program bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -298,7 +308,7 @@ func (w *Watcher) read(e *event) {
 }
 
 // take appends a record, and the file to be opened for it.
-func (w *Watcher) take(r *Record, out []byte, wanted []Record) ([]byte, []Record) {
+func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []request) {
 	switch r.Kind {
 	case KindMap:
 		wanted = w.mapping(r, wanted)
@@ -311,7 +321,7 @@ func (w *Watcher) take(r *Record, out []byte, wanted []Record) ([]byte, []Record
 }
 
 // mapping appends the file to be opened for a mapping, and reports generated code to the finder of map files.
-func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
+func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	kind, _ := classify(r)
 	switch kind {
 	case format.ModuleKind_MODULE_FILE:
@@ -327,24 +337,35 @@ func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
 	return wanted
 }
 
-func (w *Watcher) request(one Record, wanted []Record) []Record {
+func (w *Watcher) request(one request, wanted []request) []request {
 	if len(wanted) >= maxRequests {
-		w.files.unclaim(&one)
+		w.refuse(&one)
 		return wanted
 	}
 	return append(wanted, one)
 }
 
 // open opens the file of a request. It may never return.
-func (w *Watcher) open(one *Record) {
-	w.files.opening(one)
-	found := w.files.opened(one, open(one, w.origin(one.PID).parent), nil)
+func (w *Watcher) open(one *request) {
+	w.files.opening(&one.Record)
+	if one.opened == nil {
+		one.opened = open(&one.Record, w.origin(one.PID).parent)
+	}
+	found := w.files.opened(&one.Record, one.opened, nil)
 	if len(found) == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = append(w.kept, found...)
+}
+
+// refuse drops a request.
+func (w *Watcher) refuse(one *request) {
+	if one.opened != nil {
+		one.opened.Close()
+	}
+	w.files.unclaim(&one.Record)
 }
 
 // foundCode reports map files and functions of dumps.
