@@ -47,12 +47,36 @@ func TestSecondSignalEndsAToolThatReadsAPipe(t *testing.T) {
 	said := ready(t, cmd)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	expect(t, said, "stopped\n")
+	time.Sleep(2 * oneSignal)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	if got := endedBy(cmd.Wait()); got != syscall.SIGTERM {
 		t.Errorf("ended by %v, want SIGTERM", got)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// timeout(1) sends its signal twice.
+func TestSameSignalTwiceAtOnceIsOne(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "out")
+	cmd, _ := command(t, "--do=count", "-o", target)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ready(t, cmd)
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	expect(t, said, "stopped\n")
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	io.WriteString(in, "all")
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the tool ended with %v", err)
+	}
+	if got, _ := os.ReadFile(target); string(got) != "all" {
+		t.Errorf("the output is %q, want all of the input", got)
 	}
 }
 

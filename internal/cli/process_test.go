@@ -159,6 +159,7 @@ func TestSecondSignalEndsTheToolByIt(t *testing.T) {
 		said := ready(t, cmd)
 		_ = cmd.Process.Signal(sig)
 		expect(t, said, "stopped\n")
+		time.Sleep(2 * oneSignal)
 		_ = cmd.Process.Signal(sig)
 		if got := endedBy(cmd.Wait()); got != sig {
 			t.Errorf("ended by %v, want %v", got, sig)

@@ -4,18 +4,21 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 )
 
 // signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. After it, a tool that reads a pipe
 // continues to the end of its input, because the writer of the pipe was interrupted too; the
-// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
+// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT. The same signal twice
+// at once is one: timeout(1) sends its signal to the tool, and then to the tool's process group.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
 
 	mu      sync.Mutex
-	seen    bool
-	handled bool // the first one only closes stopped
+	first   os.Signal // nil: none has come
+	at      time.Time // when the first one came
+	handled bool      // the first one only closes stopped
 }
 
 func (inv *Invocation) watchSignals() {
@@ -25,7 +28,7 @@ func (inv *Invocation) watchSignals() {
 	signal.Notify(s.incoming, endingSignals()...)
 	go func() {
 		for sig := range s.incoming {
-			if isQuit(sig) || !s.stop() {
+			if isQuit(sig) || !s.stop(sig) {
 				inv.endBySignal(sig)
 			}
 		}
@@ -37,14 +40,20 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
+// oneSignal is how long after the first signal the same one is no second. Nobody presses Ctrl-C twice as fast.
+const oneSignal = 50 * time.Millisecond
+
 // stop closes stopped at the first signal, and reports whether the tool continues.
-func (s *signals) stop() bool {
+func (s *signals) stop(sig os.Signal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen || !s.handled {
+	if !s.handled {
 		return false
 	}
-	s.seen = true
+	if s.first != nil {
+		return sig == s.first && time.Since(s.at) < oneSignal
+	}
+	s.first, s.at = sig, time.Now()
 	close(s.stopped)
 	return true
 }
