@@ -228,6 +228,17 @@ func (c *callTree) child(parent, of uint32) uint32 {
 	return id
 }
 
+// isInner reports whether the functions of a stack are the innermost ones of another stack, which has more.
+func (c *callTree) isInner(stack, of uint32) bool {
+	if stack == 0 {
+		return false
+	}
+	for stack != 0 && of != 0 && c.nodes[stack].function == c.nodes[of].function {
+		stack, of = c.nodes[stack].parent, c.nodes[of].parent
+	}
+	return stack == 0 && of != 0
+}
+
 // nameOf returns a function's name; "" for none.
 func (c *callTree) nameOf(id uint32) string {
 	if id == 0 {

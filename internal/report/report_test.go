@@ -278,6 +278,40 @@ func TestSleepsWithALockAreNotIdle(t *testing.T) {
 	}
 }
 
+// A stack that lacks its outer functions counts as the usual place that it is the inner part of, unless there are two such places.
+func TestCutStackIsTheUsualPlace(t *testing.T) {
+	const text = `
+section host=box boot_id=b open=1000000 close=+1s
+cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=idle
+task 2 tid=10 pid=10 comm=server process_comm=server start=5
+frame 1
+  line function="main"
+frame 2
+  line function="serve"
+frame 3
+  line function="query"
+frame 4
+  line function="recv"
+stack 1 cut frames=4
+stack 2 frames=1,2,4
+stack 3 frames=%s
+wait 1 pid=10 number=45 call=recvfrom has_fd fd=3 file=socket
++0ms   cpu0 state_thread 2 state=S prio=120 since=-5ms
++600ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=-5ms next_state=S stack=1 wait=1
++600ms cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++700ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+600ms next_state=S stack=2 wait=1
++700ms cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++710ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+700ms next_state=S stack=3 wait=1
+end close=+1s
+`
+	for stack, want := range map[string]int64{"1,2,3": 700e6, "1,3,4": 600e6} {
+		if got := reportOf(t, fmt.Sprintf(text, stack)).Sum(Idle).Ns; got != want {
+			t.Errorf("with a third stack %s, %d ns are idle, want %d", stack, got, want)
+		}
+	}
+}
+
 func TestLockTable(t *testing.T) {
 	r := reportOf(t, lockWaits)
 	if len(r.Locks) != 1 {

@@ -207,7 +207,7 @@ func (c *Collector) addBlocked(t *thread, s *timeline.Span) {
 
 // forWork returns which waits of a thread are for work.
 func (c *Collector) forWork(t *thread) waits.ForWork[uint32] {
-	return t.places.ForWork(c.parents[t.who.pid], &t.sleeps)
+	return t.places.ForWork(c.parents[t.who.pid], &t.sleeps, c.calls.isInner)
 }
 
 // wakerOf names the thread that ended a wait; "": none did, or it is not known.

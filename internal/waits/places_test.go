@@ -14,6 +14,12 @@ type added struct {
 	ns int64
 }
 
+// isInner takes the functions of places as lists, the innermost one first.
+func isInner(place, of string) bool {
+	place, of = strings.TrimSuffix(place, "*"), strings.TrimSuffix(of, "*")
+	return strings.HasSuffix(place, ";") && len(place) < len(of) && strings.HasPrefix(of, place)
+}
+
 // TestWaitsForWork describes threads by their waits. A * after a place marks the waits that are for work.
 func TestWaitsForWork(t *testing.T) {
 	poll, receive, timer, lock := Result{Poll, IfUsual}, Result{Receive, IfUsual}, Result{Timer, IfUsual}, Result{Lock, Never}
@@ -29,13 +35,16 @@ func TestWaitsForWork(t *testing.T) {
 		"a ticker that reads seldom":            {{"tick*", timer, 1000 * ms}, {"read", receive, 5 * ms}},
 		"a server that sleeps in a request":     {{"loop*", poll, 100 * ms}, {"sleep", timer, 900 * ms}},
 		"a server that polls and sleeps inside": {{"accept*", accept, 100 * ms}, {"sleep", timer, 900 * ms}},
+		"a stack that was cut at first":         {{"recv;*", receive, 600 * ms}, {"recv;loop;*", receive, 200 * ms}, {"send;query;", receive, 300 * ms}},
+		"a cut stack of two places":             {{"recv;", receive, 100 * ms}, {"recv;loop;*", receive, 600 * ms}, {"recv;query;", receive, 300 * ms}},
+		"a stack that was cut twice":            {{"recv;*", receive, 400 * ms}, {"recv;loop;*", receive, 200 * ms}, {"recv;loop;main;*", receive, 1 * ms}, {"poll;", poll, 500 * ms}},
 	} {
 		var p Places[string]
 		for _, one := range waits {
 			p.Add(one.place, one.Result, one.ns/2)
 			p.Add(one.place, one.Result, one.ns-one.ns/2)
 		}
-		work := p.ForWork(false, nil)
+		work := p.ForWork(false, nil, isInner)
 		for _, one := range waits {
 			if got, want := work.Has(one.place, one.Result), one.place[len(one.place)-1] == '*'; got != want {
 				t.Errorf("%s: %s in %s: for work: %v, want %v", name, one.Class, one.place, got, want)
@@ -51,7 +60,7 @@ func TestUsualPlaceAmongMany(t *testing.T) {
 		p.Add(i, Result{Poll, IfUsual}, 1)
 		p.Add(-1, Result{Poll, IfUsual}, 1)
 	}
-	if work := p.ForWork(false, nil); !work.Has(-1, Result{Poll, IfUsual}) || work.Has(9_999, Result{Poll, IfUsual}) {
+	if work := p.ForWork(false, nil, nil); !work.Has(-1, Result{Poll, IfUsual}) || work.Has(9_999, Result{Poll, IfUsual}) {
 		t.Errorf("the usual place is not found: %+v", work)
 	}
 	if len(p.all) > maxPlaces {
@@ -84,7 +93,7 @@ func TestWaitsForChildrenAreIdleWhereThoseAreShown(t *testing.T) {
 	p.Add("wait", child, 900*ms)
 	p.Add("tick", timer, 100*ms)
 	for _, shown := range []bool{false, true} {
-		work := p.ForWork(shown, nil)
+		work := p.ForWork(shown, nil, nil)
 		if work.Has("wait", child) != shown || !work.Has("tick", timer) {
 			t.Errorf("children shown: %t: the wait for them is for work: %t, the timer: %t", shown, work.Has("wait", child), work.Has("tick", timer))
 		}
@@ -115,7 +124,7 @@ func TestSleepsWithALockAreNotForWork(t *testing.T) {
 		for _, w := range c.waits {
 			s.Hold(w[0]*ms, w[1]*ms)
 		}
-		if work := p.ForWork(false, &s); work.Has("nap", timer) != c.idle {
+		if work := p.ForWork(false, &s, nil); work.Has("nap", timer) != c.idle {
 			t.Errorf("%s: the sleep is for work: %t", name, !c.idle)
 		}
 	}

@@ -100,6 +100,8 @@ type collector struct {
 
 	same  map[NodeID]uint32 // see sameFunctions
 	paths map[string]uint32
+	// firstOf are the first stacks of those numbers.
+	firstOf []NodeID
 
 	total  int64 // ns of all threads together
 	first  int64 // when the first window opened

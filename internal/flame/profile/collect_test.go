@@ -314,6 +314,20 @@ func TestWaitsForWorkAreFoundByFunctions(t *testing.T) {
 	}
 }
 
+// A stack that lacks its outer functions counts as the usual place that it is the inner part of. Alone, it would be the usual place.
+func TestCutStackIsTheUsualPlace(t *testing.T) {
+	text := strings.Replace(waitsFor(300), "next_state=S stack=2", "next_state=S stack=90", 1)
+	text = strings.Replace(text, "stack 5 ", "frame 90 module=1 offset=0x1900 caller\n  line function=\"start\"\nstack 90 frames=90,1,3,4,5,6,7 kernel_frames=5\nstack 5 ", 1)
+	text = strings.Replace(text, "prev_state=D prev_prio=120 next_prio=120\n", "prev_state=S prev_prio=120 next_prio=120\n", 1)
+	text = strings.Replace(text, "state=D prio=120 since=+300000 stack=4 open", "state=S prio=120 since=+300000 stack=2 open", 1)
+	text = strings.Replace(text, "stack 2 ", "stack 2 cut ", 1)
+	for _, places := range []bool{false, true} {
+		compareLines(t, foldedText(t, text, profile.Options{Addresses: places}, graph.View{}), `
+			app-100;[cut];main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 700000
+			app-100;start;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 300000`)
+	}
+}
+
 func TestShortBlocksAreLeftOut(t *testing.T) {
 	for min, want := range map[int64]string{
 		350_000: "app-100;main;do_syscall_64;vfs_read 300000\napp-100;main;do_syscall_64;vfs_read;[runnable] 50000",

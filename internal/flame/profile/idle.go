@@ -18,7 +18,7 @@ func (c *collector) findIdleWaits(t *thread) {
 		}
 	}
 	t.sleeps.Map(func(id uint32) uint32 { return c.sameFunctions(NodeID(id)) })
-	work := places.ForWork(c.parents[t.PID], t.sleeps)
+	work := places.ForWork(c.parents[t.PID], t.sleeps, c.isInner)
 	for i := range t.Cells {
 		if cell := &t.Cells[i]; cell.Class == ClassBlocked && work.Has(c.sameFunctions(cell.Stack), cell.Wait) {
 			cell.Class = ClassIdle
@@ -101,10 +101,31 @@ func (c *collector) sameFunctions(id NodeID) uint32 {
 	if !found {
 		number = uint32(len(c.paths))
 		c.paths[path] = number
+		c.firstOf = append(c.firstOf, id)
 	}
 	c.same[id] = number
 	return number
 }
+
+// isInner reports whether a cut stack has the innermost functions of another one. Both are numbers of sameFunctions.
+func (c *collector) isInner(place, of uint32) bool {
+	a, b := NodeID(place), NodeID(of)
+	if len(c.firstOf) > 0 {
+		a, b = c.firstOf[place], c.firstOf[of]
+	}
+	leaf := a
+	for a != 0 && b != 0 && c.functionAt(a) == c.functionAt(b) {
+		a, b = c.p.Nodes[a].Parent, c.p.Nodes[b].Parent
+	}
+	return a != leaf && b != 0 && c.isCut(a) && !c.isCut(b)
+}
+
+func (c *collector) functionAt(id NodeID) string {
+	return c.p.Frames[c.p.Nodes[id].Frame].Functions[0].Name
+}
+
+// isCut reports whether a node stands for the callers that a stack lacks.
+func (c *collector) isCut(id NodeID) bool { return id == 0 || c.p.Frames[c.p.Nodes[id].Frame].Note }
 
 // functionsOf returns the functions of a stack in one text, without what is inlined.
 func (p *Profile) functionsOf(id NodeID) string {
