@@ -120,6 +120,9 @@ func (p *place) markLock(name string) {
 
 // addKernel adds the kernel's part of a stack, with one function for the entry of each system call.
 func (c *callTree) addKernel(p *place, frames []uint32, isWait bool) {
+	if isWait { // before what is folded is decided: the stack of a thread that is still off-CPU does not have the scheduler's functions
+		frames = slices.DeleteFunc(slices.Clone(frames), func(id uint32) bool { return stacks.IsScheduler(c.kernelName(id)) })
+	}
 	var scaffolding stacks.Scaffolding
 	for i, id := range frames {
 		name, above := c.kernelName(id), ""
@@ -127,9 +130,6 @@ func (c *callTree) addKernel(p *place, frames []uint32, isWait bool) {
 			above = c.kernelName(frames[i+1])
 		}
 		p.fault = p.fault || strings.HasSuffix(name, "exc_page_fault") || name == "do_user_addr_fault" || name == "do_mem_abort"
-		if isWait && stacks.IsScheduler(name) {
-			continue
-		}
 		call, folded := scaffolding.Next(name, above)
 		switch {
 		case call != "":

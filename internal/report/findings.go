@@ -175,6 +175,9 @@ func (f *finder) locks() {
 			who, process = "several processes", 0
 		}
 		what := "lock " + f.c.lockName(l.of)
+		if l.of.semaphore != nil {
+			what = "semaphore " + f.c.lockName(l.of)
+		}
 		if l.of.kernel {
 			what = "a kernel lock in " + f.c.lockName(l.of)
 		}
@@ -235,9 +238,7 @@ func (f *finder) starved(p *process) {
 	}
 	text := fmt.Sprintf("%s waited %s for a CPU and ran %s: %s of the time in which it could run", f.nameOf(p.pid, p.name), short(delay), short(p.time[classOnCPU].ns),
 		percent(delay, delay+p.time[classOnCPU].ns))
-	if by := f.delayedBy(p.pid); by != "" {
-		text += ", mostly behind " + by
-	}
+	text += f.delayedBy(p.pid, delay)
 	if busy := f.busyCPUs(); busy != "" {
 		text += "; " + busy
 	}
@@ -291,14 +292,17 @@ func (f *finder) delaysOf() map[int32]*parts {
 	return all
 }
 
-// delayedBy names the process behind which one waited for a CPU for most of the time.
-func (f *finder) delayedBy(pid int32) string {
+// delayedBy names the process behind which one waited for a CPU for a large part of its delays; "": there is none.
+func (f *finder) delayedBy(pid int32, delay int64) string {
 	by := f.delays[pid]
 	if by == nil {
 		return ""
 	}
 	top := by.top()
-	return fmt.Sprintf("%s (%s)", top.Name, short(top.Ns))
+	if 10*top.Ns < delay {
+		return ""
+	}
+	return fmt.Sprintf(", %s of it behind %s", percent(min(top.Ns, delay), delay), top.Name)
 }
 
 // busyCPUs says how busy the CPUs were; "": idle ones do not show.
@@ -386,6 +390,9 @@ func (f *finder) queue(p *process) {
 		return
 	}
 	text := fmt.Sprintf("%s waited %s for room in a queue, pipe or socket, %d times, longest %s", f.nameOf(p.pid, p.name), short(p.room.Ns), p.room.Count, short(p.room.longest))
+	if unknown := p.time[waits.Unknown].ns; unknown > p.room.Ns {
+		text += fmt.Sprintf("; what it waited for in another %s is unknown", short(unknown))
+	}
 	if consumer := p.room.by.top(); consumer.Name != "" && consumer.Name != interruptName {
 		text += fmt.Sprintf("; %s made room for %s of it", consumer.Name, percent(consumer.Ns, p.room.Ns))
 	}

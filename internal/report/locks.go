@@ -31,6 +31,8 @@ type lock struct {
 	name   uint32     // address or path; 0: it has none
 	passed []handover // the latest recentHandovers
 	next   int        // in passed
+	// semaphore says of a semaphore whether it is a lock; nil: it is none.
+	semaphore *waits.Semaphore
 }
 
 // handover is the end of a wait for a lock: until then, and from the handover before, the thread that ended the wait had the lock.
@@ -150,11 +152,22 @@ func (l *lockSum) addWaiter(w *who) {
 
 // endLockWait keeps of a wait for a lock what explains other threads' waits, and returns the thread that ended it; nil: not known.
 func (c *Collector) endLockWait(t *thread, s *timeline.Span, one *interval) *thread {
-	if s.Open {
+	isSemaphore := one.lock.semaphore != nil
+	switch {
+	case s.Open && isSemaphore:
+		return nil
+	case s.Open:
 		c.addOpen(t, s, one)
 		return nil
 	}
 	owner := c.ownerAtEnd(s)
+	switch {
+	case owner == nil:
+	case isSemaphore:
+		one.lock.semaphore.Add(t.who.tid, owner.who.tid, s.From, s.To)
+	case waits.HadFromStart(c.r.Wait(s.Wait), owner.of.Def):
+		owner.sleeps.Hold(s.From, s.To)
+	}
 	one.lock.pass(owner, s.To)
 	return owner
 }
@@ -165,11 +178,20 @@ func (c *Collector) ownerAtEnd(s *timeline.Span) *thread {
 	if s.Off.Woken == 0 || s.Off.WokenIRQ || of == nil || of.Idle() {
 		return nil
 	}
-	owner := c.thread(of)
-	if waits.HadFromStart(c.r.Wait(s.Wait), of.Def) {
-		owner.sleeps.Hold(s.From, s.To)
+	return c.thread(of)
+}
+
+// addSemaphore adds a wait for a semaphore, which counts as a lock if threads pass it on to each other.
+func (c *Collector) addSemaphore(t *thread, s *timeline.Span, at place, one interval) {
+	one.lock = c.lockOf(t, s, &one)
+	if one.lock == nil {
+		return
 	}
-	return owner
+	if one.lock.semaphore == nil {
+		one.lock.semaphore = new(waits.Semaphore)
+	}
+	t.sleeps.AddSemaphore(one.lock.semaphore, s.To-s.From)
+	c.addLock(t, s, at, &one)
 }
 
 // addOpen keeps a wait for a lock that has not ended. The word from which the owner comes may be of anything that looks like a mutex, such
@@ -435,6 +457,7 @@ func (c *Collector) lockName(l *lock) string {
 // sortedLocks returns the locks, the longest waits first.
 func (o *totals) sortedLocks() []*lockSum {
 	all := slices.Collect(maps.Values(o.locks))
+	all = slices.DeleteFunc(all, func(l *lockSum) bool { return l.of.semaphore != nil && !l.of.semaphore.IsLock() })
 	slices.SortFunc(all, func(a, b *lockSum) int {
 		return cmp.Or(cmp.Compare(b.waits.Ns, a.waits.Ns), cmp.Compare(a.of.pid, b.of.pid), cmp.Compare(a.of.futex, b.of.futex), cmp.Compare(a.of.site, b.of.site), cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.of.inode, b.of.inode))
 	})
@@ -446,7 +469,7 @@ func (o *totals) lockRows() []Lock {
 	all, limit := o.sortedLocks(), o.c.o.Limit
 	for _, l := range all[:min(limit, len(all))] {
 		rows = append(rows, Lock{
-			Object: o.c.lockName(l.of), Kernel: l.of.kernel, Process: o.c.names.text[l.process], PID: l.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest,
+			Object: o.c.lockName(l.of), Kernel: l.of.kernel, Process: o.c.names.text[l.process], PID: l.pid, Waits: l.waits.Count, Ns: l.waits.Ns, LongestNs: l.longest, Semaphore: l.of.semaphore != nil,
 			Owners: l.owners.sorted(limit), Waiters: l.waiters.sorted(limit), Functions: l.sites.sorted(limit), OwnerTime: l.ownerTime.sorted(limit), Chain: o.chainOf(l),
 		})
 	}

@@ -104,6 +104,7 @@ type Part struct {
 type Lock struct {
 	Object    string `json:"object"` // address of the futex, path, or function of the kernel
 	Kernel    bool   `json:"kernel"`
+	Semaphore bool   `json:"semaphore"` // that threads pass on to each other
 	Process   string `json:"process"`
 	PID       int32  `json:"pid"`
 	Waits     uint64 `json:"waits"`

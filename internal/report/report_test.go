@@ -454,6 +454,56 @@ func TestSelectedThreadsAreExplainedByOthers(t *testing.T) {
 	}
 }
 
+// A delay is behind the thread that ran on the CPU before; behind an idle CPU there is none.
+func TestDelaysBehindOtherThreads(t *testing.T) {
+	const text = `
+section host=box boot_id=b open=1000000 close=+1s
+cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=idle
+task 2 tid=10 pid=10 comm=server process_comm=server start=5
+task 3 tid=20 pid=20 comm=hog process_comm=hog start=6
++0ms   cpu0 state_cpu 3 prio=120
++0ms   cpu0 state_thread 2 state=S prio=120 since=-5ms
+`
+	const behindHog = `
++100ms cpu0 waking 3 wakee=2 prio=120 target_cpu=0
++400ms cpu0 switch 3 next=2 prev_state=R+ prev_prio=120 next_prio=120 since=-5ms next_state=S
+end close=+1s
+`
+	r := reportOf(t, text+behindHog)
+	if len(r.Delays) != 2 || r.Delays[1].By != "hog" || r.Delays[1].Process != "server" || r.Delays[1].Ns != 300e6 {
+		t.Errorf("%+v", r.Delays)
+	}
+	if len(r.Findings) < 2 || !strings.Contains(r.Findings[0].Summary+r.Findings[1].Summary, "100% of it behind hog (pid 20)") {
+		t.Errorf("%+v", r.Findings)
+	}
+	const behindIdleCPU = `
++90ms  cpu0 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
++100ms cpu0 waking 1 wakee=2 prio=120 target_cpu=0
++400ms cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=-5ms next_state=S
+end close=+1s
+`
+	r = reportOf(t, text+behindIdleCPU)
+	if len(r.Delays) != 0 || len(r.Findings) != 0 || r.Sum(Delayed).Ns != 300e6 {
+		t.Errorf("%+v %+v %+v", r.Delays, r.Findings, r.Time)
+	}
+}
+
+// A report without findings says where threads waited, and of no threads it says that.
+func TestReportsWithoutFindings(t *testing.T) {
+	text := strings.NewReplacer("number=202 call=futex is_futex futex=0xabc0 futex_op=128 futex_value=2 owner=10", "number=7 call=poll has_fd fd=3 file=socket").Replace(lockWaits[:strings.Index(lockWaits, "+0ms")])
+	text += "+0ms cpu0 state_thread 3 state=S prio=120 since=-5ms\n+1s cpu0 state_thread 3 state=S prio=120 since=-5ms stack=1 wait=1 open\nend close=+1s\n"
+	for text, want := range map[string]string{
+		text: "Threads waited for 100% of their lifetimes as for work, most of all shop (pid 10) in pay",
+		"section host=box boot_id=b open=1000000 close=+1s\nend close=+1s\n": "no thread is selected",
+	} {
+		var out bytes.Buffer
+		if err := reportOf(t, text).Print(&out, "x"); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
+			t.Errorf("%v: %s; want %q", err, &out, want)
+		}
+	}
+}
+
 // A thread that waits while the lock passes from one to the next waits for each of them in turn.
 func TestOwnersOfALockInTurn(t *testing.T) {
 	i := strings.Index(lockWaits, "+0ms")

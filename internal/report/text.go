@@ -3,14 +3,17 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"wprof/internal/cli"
 	"wprof/internal/printable"
+	"wprof/internal/waits"
 )
 
 // WriteJSON writes the report as one JSON object.
@@ -56,12 +59,35 @@ func (r *Report) PrintLists(w io.Writer) {
 func (r *Report) printFindings(w io.Writer) {
 	fmt.Fprintln(w, "\nFindings (share of the time at work)")
 	if len(r.Findings) == 0 {
-		fmt.Fprintln(w, "  none: the capture shows nothing that held threads up for a large part of the time")
+		Paragraph(w, "  none: ", r.withoutFindings())
 	}
 	for _, f := range r.Findings {
 		Paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
 		fmt.Fprintf(w, "          $ %s\n", f.Command)
 	}
+}
+
+// muchUnknown is the part of the time at work from which on unknown waits are explained.
+const muchUnknown = 0.1
+
+// mostlyIdle is the share of idle time from which on a report without findings says where that was.
+const mostlyIdle = 0.5
+
+// withoutFindings says what a report shows that has none.
+func (r *Report) withoutFindings() string {
+	if r.Threads == 0 {
+		return "no thread is selected, or none was recorded"
+	}
+	text := "the capture shows nothing that held threads up for a large part of the time"
+	idle := r.Sum(Idle).Ns
+	at := slices.IndexFunc(r.Waits, func(one Wait) bool { return one.ForWork })
+	if Share(idle, r.TotalNs) < mostlyIdle || at < 0 {
+		return text
+	}
+	most := &r.Waits[at]
+	text += fmt.Sprintf(". Threads waited for %s of their lifetimes as for work, most of all %s in %s (%s)", percent(idle, r.TotalNs),
+		processName(most.Process, most.PID), cmp.Or(most.Function, "a place without a stack"), strings.TrimSpace(most.Class+" "+most.Object))
+	return text + ": if they should have worked meanwhile, begin there"
 }
 
 func (r *Report) printTime(w io.Writer) {
@@ -80,6 +106,9 @@ func (r *Report) printTime(w io.Writer) {
 	}
 	row("total", r.TotalNs, "")
 	row("at work", r.WorkNs, "") // without idle, unknown and not recorded
+	if unknown := r.Sum(waits.Unknown.String()).Ns; Share(unknown, r.WorkNs) >= muchUnknown {
+		fmt.Fprintf(w, "What threads waited for is unknown where the wait was short: wprof-record --offcpu-min 0 records it for all.\n")
+	}
 }
 
 func (r *Report) printFunctions(w io.Writer) {
@@ -129,6 +158,9 @@ func (r *Report) printLocks(w io.Writer) {
 		if l.Kernel {
 			name = "kernel: " + name
 		}
+		if l.Semaphore {
+			name = "semaphore " + name
+		}
 		rows = append(rows, []string{short(l.Ns), cli.Grouped(l.Waits), short(l.LongestNs), name, processName(l.Process, l.PID)})
 		for _, more := range []struct {
 			label string
@@ -167,7 +199,7 @@ func (r *Report) printDelays(w io.Writer) {
 		}
 		switch {
 		case d.By == "":
-			by += "another process"
+			by += "threads that are not known"
 		case d.ByPID == d.PID:
 			by += "its own threads"
 		default:

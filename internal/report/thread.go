@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"wprof/internal/timeline"
@@ -30,7 +31,7 @@ type thread struct {
 	lastCPU         uint32
 	hasRun          bool
 	isSelected      bool  // some of its time is reported
-	latency         int64 // ns of waits for a CPU that are no longer than maxLatency, after a wakeup
+	latency         int64 // ns of waits for a CPU after a wakeup that was free, or that are no longer than maxLatency
 	isNew           bool  // it started in the window
 }
 
@@ -142,16 +143,17 @@ func (c *Collector) addRunnable(t *thread, s *timeline.Span) {
 	ns := s.To - s.From
 	class := delayClass(s)
 	t.in(int(class)).add(ns, 1)
-	if class == waits.Runnable && ns <= maxLatency {
+	by := c.delayedBy(t, s)
+	isFree := by != nil && by.idle // the delay is that of the CPU's waking up
+	if class == waits.Runnable && (ns <= maxLatency || isFree) {
 		t.latency += ns
 	}
 	t.remember(interval{from: s.From, to: s.To, class: class})
+	if isFree {
+		return
+	}
 	key := delayKey{of: t.who.pid, ofName: t.who.process, preempted: s.Off.Preempted}
-	switch by := c.delayedBy(t, s); {
-	case by == nil:
-	case by.idle:
-		return // the CPU was free: the delay is that of its waking up
-	default:
+	if by != nil {
 		key.by, key.byName = by.pid, by.process
 	}
 	for _, to := range t.into {
@@ -183,6 +185,9 @@ func (c *Collector) blocked(t *thread, s *timeline.Span) (interval, waits.Result
 	result := c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel)
 	class := result.Class
 	one := interval{from: s.From, to: s.To, class: class, object: c.objectOf(class, s.Wait), waker: c.names.id(c.wakerOf(s)), open: s.Open}
+	if w, at := c.r.Wait(s.Wait), c.calls.wait(s.Stack); class == waits.Condition && at.pair && w.GetIsFutex() {
+		one.object = c.names.id(fmt.Sprintf("%#x", lockAddress(w, at)))
+	}
 	if class == waits.Lock || class == waits.KernelLock {
 		one.lock = c.lockOf(t, s, &one)
 		if one.lock != nil && one.lock.name != 0 {
@@ -198,6 +203,9 @@ func (c *Collector) addBlocked(t *thread, s *timeline.Span) {
 	at := c.calls.wait(s.Stack)
 	if one.lock != nil {
 		c.addLock(t, s, at, &one)
+	}
+	if result.Idle == waits.IfNotHeld {
+		c.addSemaphore(t, s, at, one)
 	}
 	t.remember(one)
 	t.places.Add(at.node, result, s.To-s.From)

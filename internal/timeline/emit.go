@@ -52,9 +52,9 @@ func (p *Span) begins(kind SpanKind, st *threadState) {
 	p.Since, p.SinceKnown, p.Approx = st.Since, st.SinceKnown, st.Approx
 }
 
-// endOff emits an off-CPU interval: the blocked part and the runnable part. It returns what is known of the interval, valid
+// endOff emits an off-CPU interval: the blocked part and the runnable part. prev ran before on the CPU. It returns what is known of the interval, valid
 // until the next span.
-func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU {
+func (s *Spans) endOff(t *Thread, st *threadState, to int64, prev format.TaskID, open bool) *OffCPU {
 	span := &s.span
 	if s.runningOnly {
 		t.spanState.cursor = max(t.spanState.cursor, min(to, s.now))
@@ -62,6 +62,7 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 	}
 	span.begins(SpanBlocked, st)
 	ready := t.describeOff(&span.Off, st, to)
+	span.Off.Prev = prev
 	span.State, span.Stack, span.Wait, span.Open = st.State, t.spanState.stack, t.spanState.wait, open && ready >= to
 	s.put(t, min(ready, to))
 	span.Kind, span.Open = SpanRunnable, open

@@ -543,8 +543,17 @@ func TestSpanHasThreadsBeforeAndAfter(t *testing.T) {
 		if s.Kind == SpanRunning && s.Thread.TID == 2 {
 			got = append(got, fmt.Sprint(s.Off.Prev, s.Next, s.Left))
 		}
+		if s.Kind == SpanRunnable {
+			got = append(got, fmt.Sprint("runnable after ", s.Off.Prev))
+		}
 	})
 	s.Open(0)
+	sleep := format.Event{Time: 5, Kind: format.KindStateThread, Flags: format.FlagsVisible, Task: 2}
+	sleep.StateThread().SetState(format.StateInterruptible)
+	s.Apply(&sleep)
+	waking := format.Event{Time: 7, Kind: format.KindWaking, Flags: format.FlagsVisible, Task: 1}
+	waking.Waking().SetWakee(2)
+	s.Apply(&waking)
 	for at, pair := range [][2]format.TaskID{{1, 2}, {2, 3}} {
 		e := format.Event{Time: int64(at + 10), Kind: format.KindSwitch, Flags: format.FlagsVisible, Task: pair[0]}
 		e.Switch().SetNext(pair[1])
@@ -552,7 +561,7 @@ func TestSpanHasThreadsBeforeAndAfter(t *testing.T) {
 		s.Apply(&e)
 	}
 	s.Close(100)
-	if want := []string{"1 3 D"}; !slices.Equal(got, want) {
+	if want := []string{"runnable after 1", "1 3 D"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

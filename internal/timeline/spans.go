@@ -125,7 +125,7 @@ func (s *Spans) closeThread(t *Thread) {
 	if st.Status == Running {
 		s.endRunning(t, st, s.now, Span{Open: true})
 	} else {
-		s.endOff(t, st, s.now, true)
+		s.endOff(t, st, s.now, 0, true)
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *Spans) emitCertain(t *Thread) {
 	case Running:
 		s.endRunning(t, st, t.spanState.seen, Span{})
 	case Off:
-		s.endOff(t, st, t.spanState.seen, false)
+		s.endOff(t, st, t.spanState.seen, 0, false)
 	}
 }
 

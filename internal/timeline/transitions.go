@@ -113,17 +113,21 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	}
 	off := &OffCPU{}
 	if st.Status == Off {
-		off = s.endOff(t, st, e.Time, false)
+		off = s.endOff(t, st, e.Time, prevTask(prev, e), false)
 	} else {
 		s.emitUnknown(t, e.Time, false)
 	}
 	sp.becomesKnown(e.Time)
 	sp.early = waking{}
+	sp.resume(off, st.State, prev, prevTask(prev, e))
+}
+
+// prevTask is the task of the thread that leaves; 0: a filter hides it.
+func prevTask(prev *Thread, e *format.Event) format.TaskID {
 	if prev == nil {
-		sp.resume(off, st.State, nil, 0)
-	} else {
-		sp.resume(off, st.State, prev, e.Task)
+		return 0
 	}
+	return e.Task
 }
 
 // switchBegin returns when next left its CPU, as the switch reports it.

@@ -45,9 +45,10 @@ type ClassInfo struct {
 type Idle uint8
 
 const (
-	Never   Idle = iota
-	IfUsual      // where they are the thread's usual place
-	IfShown      // where what they wait for is shown itself
+	Never     Idle = iota
+	IfUsual        // where they are the thread's usual place
+	IfNotHeld      // as IfUsual, unless threads have to wait for others of them: see [Semaphore]
+	IfShown        // where what they wait for is shown itself
 	Always
 )
 

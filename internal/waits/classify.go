@@ -202,6 +202,7 @@ const (
 	futexLockPI2    = 13
 	contended       = 2
 	hasWaiters      = 1 << 31
+	parked          = 1<<32 - 1 // of a thread of Rust, in its own futex
 )
 
 // isLock reports whether the operation and the expected value are those of a lock.
@@ -210,7 +211,7 @@ func isLock(w *format.Wait) bool {
 	case futexLockPI, futexLockPI2:
 		return true
 	case futexWait, futexWaitBitset:
-		return w.FutexValue == contended || w.FutexValue > hasWaiters
+		return w.FutexValue == contended || w.FutexValue > hasWaiters && w.FutexValue != parked
 	}
 	return false
 }

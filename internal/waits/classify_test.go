@@ -35,6 +35,8 @@ func TestClasses(t *testing.T) {
 		{"a journal", Facts{Wait: file("fsync", format.FileKind_FILE_REGULAR), State: format.StateUninterruptible, Kernel: []string{"jbd2_log_wait_commit"}}, Result{DiskSync, Never}},
 		{"a commit of a journal's thread", Facts{KernelThread: true, State: format.StateUninterruptible, Kernel: []string{"io_schedule", "jbd2_journal_commit_transaction"}}, Result{Disk, Never}},
 		{"Rust without a stack", Facts{Wait: futex(9|128, 2)}, Result{Lock, Never}},
+		{"a parked thread of Rust", Facts{Wait: futex(9|128, 0xffffffff)}, Result{Condition, IfUsual}},
+		{"a semaphore", Facts{Wait: futex(9|128, 0), User: []string{"do_futex_wait", "__new_sem_wait_slow64.constprop.0"}}, Result{Condition, IfNotHeld}},
 		{"musl without a stack", Facts{Wait: futex(128, 0x80000010)}, Result{Lock, Never}},
 		{"the kernel's log", Facts{Wait: file("read", format.FileKind_FILE_PSEUDO)}, Result{Condition, IfUsual}},
 		{"a poll of the mounts", Facts{Wait: file("poll", format.FileKind_FILE_REGULAR)}, Result{Poll, IfUsual}},

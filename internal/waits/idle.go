@@ -20,6 +20,8 @@ func (r *rules) idle(class Class, f *Facts) Idle {
 		return IfUsual
 	case class == Condition && waitsForRoom(f.User):
 		return Never
+	case class == Condition && f.Wait.GetIsFutex() && isSemaphore(f.User):
+		return IfNotHeld
 	}
 	return r.classes[class].Idle
 }

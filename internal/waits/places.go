@@ -7,7 +7,8 @@ import "slices"
 //
 // A wait whose [Result] has Idle Always is for work. One with IfUsual is for work in the thread's usual place: that with most such time. A
 // timer is for work only in a thread that waits for work in no other way, and that has more than half of that time in one place. A wait with
-// Idle Never, such as one for a lock, is for work nowhere; neither is a sleep with a lock for which others wait. Stacks lack their outer
+// Idle Never, such as one for a lock, is for work nowhere; neither is a sleep with a lock for which others wait, nor a wait for
+// a [Semaphore] that is a lock. Stacks lack their outer
 // functions while a file's unwind table is not loaded: a place that is the inner part of one other place is taken for that one.
 type Places[P comparable] struct {
 	all     []placeTime[P]
@@ -34,7 +35,7 @@ func (p *Places[P]) Add(place P, r Result, ns int64) {
 	if r.Idle != Never && r.Idle != IfShown && !isTimer {
 		p.work += ns
 	}
-	if r.Idle != IfUsual {
+	if r.Idle != IfUsual && r.Idle != IfNotHeld {
 		return
 	}
 	at := p.at(place)
@@ -70,7 +71,7 @@ func (p *Places[P]) at(place P) *placeTime[P] {
 // none are.
 func (p *Places[P]) ForWork(children bool, sleeps *Sleeps[P], isPart func(place, of P) bool) ForWork[P] {
 	w := ForWork[P]{timers: p.work < p.blocked/otherWork || p.work == 0, children: children}
-	w.whole = p.wholes(isPart)
+	w.whole, w.held = p.wholes(isPart), sleeps.areForLocks()
 	times := make(map[P]int64, len(p.all))
 	most, all := int64(0), int64(0)
 	for _, one := range p.all {
@@ -121,6 +122,7 @@ type ForWork[P comparable] struct {
 	hasUsual bool
 	timers   bool // timers may be
 	children bool // waits for child processes are
+	held     bool // waits for semaphores are not
 	whole    map[P]P
 }
 
@@ -138,7 +140,7 @@ func (w *ForWork[P]) Has(place P, r Result) bool {
 		return true
 	case r.Idle == IfShown:
 		return false
-	case r.Idle == Never || r.Class == Timer && !w.timers:
+	case r.Idle == Never || r.Idle == IfNotHeld && w.held || r.Class == Timer && !w.timers:
 		return false
 	}
 	return w.hasUsual && w.usual == w.wholeOf(place)

@@ -4,12 +4,20 @@ import (
 	"wprof/format"
 )
 
-// Sleeps are the latest sleeps of a thread, and for how long others waited meanwhile for a lock that it had: such sleeps are not for work.
+// Sleeps are the latest sleeps of a thread, and for how long others waited meanwhile for a lock that it had: such sleeps are not for work;
+// and the semaphores for which it waited.
 type Sleeps[P comparable] struct {
 	latest   [4]sleep[P]
 	next     int
 	lastLock int64 // when it last got a lock that it waited for
 	held     []placeHeld[P]
+	// semaphores are those for which the thread waited.
+	semaphores []semaphoreTime
+}
+
+type semaphoreTime struct {
+	of *Semaphore
+	ns int64
 }
 
 type sleep[P comparable] struct {
@@ -40,6 +48,41 @@ func (s *Sleeps[P]) Add(place P, class Class, from, to int64) {
 	}
 }
 
+// AddSemaphore adds a wait for a semaphore.
+func (s *Sleeps[P]) AddSemaphore(of *Semaphore, ns int64) {
+	least := 0
+	for i := range s.semaphores {
+		one := &s.semaphores[i]
+		if one.of == of {
+			one.ns += ns
+			return
+		}
+		if one.ns < s.semaphores[least].ns {
+			least = i
+		}
+	}
+	if len(s.semaphores) < maxSemaphores {
+		s.semaphores = append(s.semaphores, semaphoreTime{of, ns})
+		return
+	}
+	s.semaphores[least] = semaphoreTime{of, ns}
+}
+
+// areForLocks reports whether most of the time in which the thread waited for semaphores was for those that are locks.
+func (s *Sleeps[P]) areForLocks() bool {
+	if s == nil {
+		return false
+	}
+	locks, all := int64(0), int64(0)
+	for _, one := range s.semaphores {
+		all += one.ns
+		if one.of.IsLock() {
+			locks += one.ns
+		}
+	}
+	return 2*locks > all
+}
+
 // Hold adds a wait of another thread for a lock that this one had at its end: since the wait began, or since this thread got the lock.
 func (s *Sleeps[P]) Hold(from, to int64) {
 	if s.lastLock <= to {
@@ -68,6 +111,8 @@ func (s *Sleeps[P]) hold(place P, ns int64) {
 const (
 	// maxHeld bounds the places in which a thread slept with a lock.
 	maxHeld = 16
+	// maxSemaphores bounds the semaphores of a thread that are kept: those with the most time so far.
+	maxSemaphores = 16
 	// heldPart is the part of the time of sleeps in a place, 1/heldPart, from which on they are not for work.
 	heldPart = 10
 )

@@ -26,7 +26,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	p.About.Spread = o.Spread
 	c := &collector{
 		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
-		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
+		same: make(map[NodeID]uint32), paths: make(map[string]uint32), semaphores: make(map[waits.SemaphoreKey]*waits.Semaphore), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
 	c.parents = make(map[int32]bool)
 	c.classes, c.objects, c.byText, p.Objects = waits.NewClassifier(r), make(map[waitObject]ObjectID), make(map[string]ObjectID), make([]string, 1)
@@ -96,7 +96,8 @@ type collector struct {
 	objects map[waitObject]ObjectID // of the current section
 	byText  map[string]ObjectID
 
-	openLocks []openLock
+	openLocks  []openLock
+	semaphores map[waits.SemaphoreKey]*waits.Semaphore
 
 	same  map[NodeID]uint32 // see sameFunctions
 	paths map[string]uint32

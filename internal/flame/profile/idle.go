@@ -36,13 +36,18 @@ func (c *collector) noteParent(of *timeline.Thread) {
 	}
 }
 
-// noteSleep notes a sleep, and for a wait for a lock which thread had it meanwhile.
-func (c *collector) noteSleep(t *thread, s *timeline.Span, stack NodeID, class waits.Class) {
-	if !isLock(class) && class != waits.Timer {
+// noteSleep notes a sleep, a wait for a semaphore, and for a wait for a lock which thread had it meanwhile.
+func (c *collector) noteSleep(t *thread, s *timeline.Span, stack NodeID, r waits.Result) {
+	class := r.Class
+	if !isLock(class) && class != waits.Timer && r.Idle != waits.IfNotHeld {
 		return
 	}
 	if t.sleeps == nil {
 		t.sleeps = new(waits.Sleeps[uint32])
+	}
+	if r.Idle == waits.IfNotHeld {
+		c.noteSemaphore(t, s)
+		return
 	}
 	t.sleeps.Add(uint32(stack), class, s.From, s.To)
 	if owner := c.r.Wait(s.Wait).GetOwner(); s.Open && owner != 0 && len(c.openLocks) < maxOpenLocks {
@@ -50,6 +55,26 @@ func (c *collector) noteSleep(t *thread, s *timeline.Span, stack NodeID, class w
 	}
 	if isLock(class) {
 		c.holdForWaker(s)
+	}
+}
+
+// maxSemaphores bounds the semaphores of which it is known whether they are locks.
+const maxSemaphores = 1 << 13
+
+// noteSemaphore notes a wait for a semaphore, and which thread ended it.
+func (c *collector) noteSemaphore(t *thread, s *timeline.Span) {
+	key := waits.SemaphoreKey{PID: t.PID, Futex: c.r.Wait(s.Wait).GetFutex()}
+	of := c.semaphores[key]
+	if of == nil {
+		if len(c.semaphores) >= maxSemaphores {
+			return
+		}
+		of = new(waits.Semaphore)
+		c.semaphores[key] = of
+	}
+	t.sleeps.AddSemaphore(of, s.To-s.From)
+	if by := c.spans.Timeline().Thread(s.Off.Waker); by != nil && !s.Open && s.Off.Woken != 0 && !s.Off.WokenIRQ {
+		of.Add(t.of.Def.GetTid(), by.Def.GetTid(), s.From, s.To)
 	}
 }
 

@@ -206,7 +206,7 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	at := c.interner.wait(s.Stack)
 	key.Stack = at.node
 	if key.Class == ClassBlocked {
-		c.noteSleep(t, s, at.node, key.Wait.Class)
+		c.noteSleep(t, s, at.node, key.Wait)
 	}
 	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
