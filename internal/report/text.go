@@ -165,7 +165,7 @@ func (r *Report) printLocks(w io.Writer) {
 		for _, more := range []struct {
 			label string
 			parts []Part
-		}{{"behind", l.Owners}, {"owners", l.OwnerTime}, {"in", l.Functions}} {
+		}{{"behind", l.Owners}, {"owners", l.OwnerTime}, {"waiters", l.Waiters}, {"in", l.Functions}} {
 			if text := listed(more.parts, l.Ns); text != "" {
 				rows = append(rows, []string{"", "", "", more.label + " " + text, ""})
 			}

@@ -57,7 +57,7 @@ func (b *bench) offcpuSlowdown() error {
 // offcpuCost measures the recorder with a stack of every off-CPU interval: CPU, the time after the window, and memory.
 func (b *bench) offcpuCost() error {
 	var cpu, after, memory, bytes []float64
-	programs := map[string][]float64{}
+	programs, withoutWaits := map[string][]float64{}, map[string][]float64{}
 	for range b.few() {
 		idle, err := b.setupCost("-Soffcpu", "--offcpu-min", "0")
 		if err != nil {
@@ -81,6 +81,9 @@ func (b *bench) offcpuCost() error {
 		if err := b.programRuns(programs, "-Soffcpu", "--offcpu-min", "0"); err != nil {
 			return err
 		}
+		if err := b.programRuns(withoutWaits, "-Soffcpu", "--offcpu-min", "0", "-f", "no-waits"); err != nil {
+			return err
+		}
 	}
 	const command = "wprof-record -Soffcpu --offcpu-min 0 -d60s -o FILE beside taskset -c 1 perf bench sched pipe -l 225000"
 	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, a stack of every off-CPU interval", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: cpu, Command: command})
@@ -90,6 +93,12 @@ func (b *bench) offcpuCost() error {
 	for _, name := range []string{"sched_switch", "sched_exit"} {
 		b.add(Row{Name: "kernel program " + name + ", a stack of every off-CPU interval", Unit: "ns a run", Runs: programs[name], Command: command + " --stats"})
 	}
+	var wait []float64
+	for i, ns := range programs["sched_exit"] {
+		wait = append(wait, ns-withoutWaits["sched_exit"][i]+programs["sched_switch"][i]-withoutWaits["sched_switch"][i])
+	}
+	b.add(Row{Name: "what a thread waits for: system call, arguments, descriptor, owner of a lock", Unit: "ns a wait", Hold: "300", Limit: 300, Runs: wait,
+		Command: command + " --stats, with waits less with -f no-waits: sched_exit and sched_switch"})
 	return nil
 }
 
