@@ -189,8 +189,10 @@ func (f *finder) locks() {
 		if top := l.owners.without(unknownOwners).top(); 2*top.Ns >= l.waits.Ns {
 			text += fmt.Sprintf("; mostly behind %s (%s of that time)", top.Name, percent(top.Ns, l.waits.Ns))
 		}
-		if did := l.ownerTime.top(); did.Name != "" && 10*did.Ns >= l.waits.Ns {
-			text += fmt.Sprintf("; owners meanwhile: %s for %s of that time", did.Name, percent(did.Ns, l.waits.Ns))
+		did := l.ownerTime.sorted(maxListed)
+		did = slices.DeleteFunc(did, func(one Part) bool { return 10*one.Ns < l.waits.Ns })
+		if meanwhile := listed(did, l.waits.Ns); meanwhile != "" {
+			text += "; owners meanwhile: " + meanwhile
 		}
 		if chain := f.of.chainOf(l); chain != "" {
 			text += "; chain: " + chain

@@ -177,10 +177,13 @@ func (r *Report) printLocks(w io.Writer) {
 	columns(w, rows)
 }
 
+// maxListed is how many parts of a time are listed.
+const maxListed = 3
+
 // listed lists the largest parts of a time.
 func listed(all []Part, of int64) string {
 	var texts []string
-	for _, p := range all[:min(3, len(all))] {
+	for _, p := range all[:min(maxListed, len(all))] {
 		texts = append(texts, fmt.Sprintf("%s %s", p.Name, percent(p.Ns, of)))
 	}
 	return strings.Join(texts, ", ")
