@@ -9,7 +9,8 @@ import (
 	"wprof/internal/printable"
 )
 
-// Label returns a short text about a wait: "recv 10.0.0.3:5432", "lock 0x7f0b10c0", "read db/data.log". w may be nil.
+// Label returns a short text about a wait: "recv 10.0.0.3:5432", "lock 0x7f0b10c0", "read db/data.log".
+// w may be nil.
 func Label(c Class, w *format.Wait) string {
 	verb := Classes()[c].Verb
 	switch object := Object(c, w); {
@@ -19,6 +20,8 @@ func Label(c Class, w *format.Wait) string {
 		return "write " + object
 	case c == Pipe:
 		return "read " + object
+	case c == Child && w.IsFutex: // the id of a thread, which its exit clears
+		return "join " + object
 	default:
 		return verb + " " + object
 	}
