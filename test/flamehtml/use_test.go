@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"wprof/format"
+	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/internal/waits"
 	"wprof/test/page"
 )
 
@@ -213,6 +216,29 @@ func TestPageKeepsTheZoomWhereItCan(t *testing.T) {
 	}
 }
 
+// A thread that waited longest, for nothing that is known, is not the one that worked most.
+func TestPageListsUnknownWaitsLast(t *testing.T) {
+	t.Parallel()
+	b := flametest.New()
+	known := flametest.Cell(profile.ClassBlocked, format.StateInterruptible, b.Calls("main", "recv"), 2e9, 1)
+	known.Wait.Class = waits.Receive
+	b.Thread(10, 10, "unknown", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, b.Calls("main", "pause"), 5e9, 1))
+	b.Thread(20, 20, "busy", flametest.Cell(profile.ClassOnCPU, 0, b.Calls("main", "work"), 1e9, 100))
+	b.Thread(30, 30, "waiting", known)
+	pg := open(t, b.Profile)
+	const names = "[...document.querySelectorAll('.thread .name')].map((e) => e.textContent).join(' ')"
+	if got, want := pg.Text(names), "waiting busy unknown"; got != want {
+		t.Errorf("by time at work the threads are %q, want %q", got, want)
+	}
+	if got, want := pg.Text("document.querySelector('.thread:last-child').title"), "blocked: 5 s, 5 s of it unknown waits"; !strings.Contains(got, want) {
+		t.Errorf("the hint is %q, want %q in it", got, want)
+	}
+	pg.Eval("document.querySelector('#threads select').value = 'blocked'; document.querySelector('#threads select').dispatchEvent(new Event('input'))", nil)
+	if got, want := pg.Text(names), "unknown waiting busy"; got != want {
+		t.Errorf("by blocked time the threads are %q, want %q", got, want)
+	}
+}
+
 func TestPageChoosesThreads(t *testing.T) {
 	t.Parallel()
 	p := usual()
@@ -226,8 +252,10 @@ func TestPageChoosesThreads(t *testing.T) {
 	i := first()
 	worked := func(t *profile.Thread) (ns int64) {
 		for j := range t.Cells {
-			if c := t.Cells[j].Class; c != profile.ClassIdle && c != profile.ClassUnknown {
-				ns += t.Cells[j].Ns
+			c := &t.Cells[j]
+			isUnknownWait := c.Class == profile.ClassBlocked && c.Wait.Class == waits.Unknown
+			if c.Class != profile.ClassIdle && c.Class != profile.ClassUnknown && !isUnknownWait {
+				ns += c.Ns
 			}
 		}
 		return ns

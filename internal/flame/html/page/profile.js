@@ -99,6 +99,11 @@ class Profile {
     }
   }
 
+  // isUnknownWait is whether threads were blocked, and it is not known for what.
+  isUnknownWait(kind) {
+    return this.kindClass[kind] === CLASS.blocked && this.nameKind[this.kindWait[kind]] === KIND.wait;
+  }
+
   #readThreads(about, packed) {
     this.tid = new Int32Array(about.threads);
     this.pid = new Int32Array(about.threads);

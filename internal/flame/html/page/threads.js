@@ -9,7 +9,7 @@ class Threads {
   filter = ''; // text that listed threads have in their name or id
   order = Threads.usualOrder;
 
-  // At work is a thread that is on a CPU, waits for one, or is blocked, but for waits for work.
+  // At work is a thread that is on a CPU, waits for one, or is blocked, but for waits for work and those of which nothing is known.
   static usualOrder = 'work';
 
   constructor(profile, element) {
@@ -63,10 +63,13 @@ class Threads {
     const {profile} = this;
     this.#chosen = view.threads;
     this.times = BANDS.map(() => new Float64Array(profile.threads));
+    this.unknownWaits = new Float64Array(profile.threads); // of the blocked time
     for (let thread = 0; thread < profile.threads; thread++) {
       for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
-        const band = BAND_OF[profile.kindClass[profile.cellKind[cell]]];
-        this.times[band][thread] += profile.nsWithin(cell, view.from, view.to);
+        const kind = profile.cellKind[cell];
+        const ns = profile.nsWithin(cell, view.from, view.to);
+        this.times[BAND_OF[profile.kindClass[kind]]][thread] += ns;
+        if (profile.isUnknownWait(kind)) this.unknownWaits[thread] += ns;
       }
     }
     this.#arrange();
@@ -109,7 +112,7 @@ class Threads {
     const filter = this.filter.toLowerCase();
     this.listed = filter ? all.filter((thread) => text(thread).includes(filter)) : all;
     const value = {
-      work: (thread) => -this.times[0][thread] - this.#off(thread),
+      work: (thread) => this.unknownWaits[thread] - this.times[0][thread] - this.#off(thread),
       on: (thread) => -this.times[0][thread],
       runnable: (thread) => -this.times[1][thread],
       blocked: (thread) => -this.times[2][thread],
@@ -166,7 +169,8 @@ class Threads {
   }
 
   #hint(thread) {
-    const times = this.times.map((of, i) => `${BANDS[i]}: ${spell(of[thread])}`);
+    const unknown = this.unknownWaits[thread] > 0 ? `, ${spell(this.unknownWaits[thread])} of it unknown waits` : '';
+    const times = this.times.map((of, i) => `${BANDS[i]}: ${spell(of[thread])}${i === BAND_OF[CLASS.blocked] ? unknown : ''}`);
     return [`${this.nameOf(thread)} ${this.numberOf(thread)}`, ...times].join('\n');
   }
 
