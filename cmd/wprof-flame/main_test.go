@@ -80,8 +80,8 @@ func TestFoldedStacksOfFilesAndPipes(t *testing.T) {
 			lazy-100/101;[not sampled] 1000000`},
 		{"--off-cpu --state --unit=ms --by comm", `
 			busy;[no stack];[preempted] 1
-			lazy;main;one;[sleep] 5
-			lazy;main;two;[sleep] 4`},
+			lazy;main;one;[unknown (interruptible)] 5
+			lazy;main;two;[unknown (interruptible)] 4`},
 		{"--unit samples --by none --reverse", `
 			[no stack];[runnable]_[o] 1
 			one;main_[c] 1

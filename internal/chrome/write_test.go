@@ -84,8 +84,8 @@ s wakes 100/100 @100.001 id=1
 X Running 100/101 @100.500 +99.500 {"cpu":1,"delay_us":0.499,"left":"D","off_us":100.600,"prio":119,"waker":"ping 100","was":"S"}
 f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +99.500 {"pid":100,"prio":119,"tid":101}
-X blocked_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
-X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
+X blocked:_unknown_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
+X blocked:_unknown_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
 		"an interrupt that wakes while the CPU is idle": {`
 +100000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1 interrupt
@@ -93,14 +93,14 @@ X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":
 `, `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
-X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
 X Runnable 100/101 @100.000 +0.500 {"cpu":1,"prio":120,"waker":"idle","waking_context":"interrupt"}
 i wakes_pong 4194305/4194322 @100.000 {"cpu":1,"tid":101,"waking_context":"interrupt"}
 s wakes 4194305/4194322 @100.000 id=1
 X Running 100/101 @100.500 +899.500 {"cpu":1,"delay_us":0.500,"off_us":100.600,"open":true,"prio":120,"waker":"idle","waking_context":"interrupt","was":"S"}
 f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +899.500 {"pid":100,"prio":120,"tid":101}
-X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
 		"a preemption, and delays that add up": {`
 +1000 cpu0 waking 2 wakee=4 prio=120 target_cpu=0
@@ -111,14 +111,14 @@ X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":
 `, `
 X Running 100/100 @0.000 +2.000 {"cpu":0,"left":"R+","prio":120}
 X ping 4194305/4194321 @0.000 +2.000 {"pid":100,"prio":120,"tid":100}
-X blocked_(S) 200/200 @0.000 +1.000 {"length_us":101.000,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 200/200 @0.000 +1.000 {"length_us":101.000,"prio":120,"state":"S"}
 X Runnable 200/200 @1.000 +1.000 {"cpu":0,"prio":120,"waker":"ping 100"}
 i wakes_hog 100/100 @1.000 {"cpu":0,"tid":200}
 s wakes 100/100 @1.000 id=1
 X Running 200/200 @2.000 +3.000 {"cpu":0,"delay_us":1.000,"left":"S","off_us":102.000,"prio":120,"waker":"ping 100","was":"S"}
 f wakes 200/200 @2.001 id=1e
 X hog 4194305/4194321 @2.000 +3.000 {"pid":200,"prio":120,"tid":200}
-X blocked_(S) 100/101 @0.000 +3.000 {"length_us":3.100,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @0.000 +3.000 {"length_us":3.100,"prio":120,"state":"S"}
 X Runnable 100/101 @3.000 +2.000 {"cpu":1,"prio":120,"waker":"hog 200"}
 i wakes_pong 200/200 @3.000 {"cpu":0,"tid":101}
 s wakes 200/200 @3.000 id=2
@@ -131,8 +131,8 @@ s preempts 200/200 @2.002 id=3
 X Running 100/100 @6.000 +994.000 {"cpu":0,"delay_us":4.000,"off_us":4.000,"open":true,"prio":120,"was":"R+"}
 f preempts 100/100 @6.001 id=3e
 X ping 4194305/4194321 @6.000 +994.000 {"pid":100,"prio":120,"tid":100}
-X blocked_(S) 200/200 @5.000 +995.000 {"open":true,"prio":120,"state":"S"}
-X blocked_(S) 100/101 @6.000 +994.000 {"open":true,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 200/200 @5.000 +995.000 {"open":true,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @6.000 +994.000 {"open":true,"prio":120,"state":"S"}
 `},
 		"a life, a sample and a loss": {`
 task 5 tid=300 pid=300 comm=ping process_comm=ping start=1000001000
@@ -161,8 +161,8 @@ i exec:_/bin/child� 300/300 @2.600 {"cpu":1}
 i sample 300/300 @2.700 main {"cpu":1,"function":"main"}
 i exit 300/300 @3.000 {"code":0,"cpu":1,"signal":9}
 X lost:_ring 4194306/4259857 @5.000 +4.000 {"cause":"ring","count":3,"length_us":4.000}
-X blocked_(S) 100/101 @0.000 +5.000 {"length_us":5.100,"prio":120,"state":"S"}
-X blocked_(S) 200/200 @0.000 +5.000 {"length_us":105.000,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @0.000 +5.000 {"length_us":5.100,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 200/200 @0.000 +5.000 {"length_us":105.000,"prio":120,"state":"S"}
 `},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -255,14 +255,14 @@ end close=+1000000
 	compare(t, tr.lines(), `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
-X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
 X Running 100/101 @100.000 +100.000 {"cpu":1,"off_us":100.100,"prio":120,"was":"S"}
 X pong 4194305/4194322 @100.000 +100.000 {"pid":100,"prio":120,"tid":101}
 i sample 100/101 @200.000 {"cpu":1}
-X blocked_(S) 100/101 @350.000 +50.000 {"prio":120,"state":"S"}
+X blocked:_unknown_(S) 100/101 @350.000 +50.000 {"prio":120,"state":"S"}
 X Running 100/101 @400.000 +600.000 {"cpu":1,"off_us":50.000,"open":true,"prio":120,"was":"S"}
 X pong 4194305/4194322 @400.000 +600.000 {"pid":100,"prio":120,"tid":101}
-X blocked_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
+X blocked:_unknown_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
 `)
 }
 

@@ -1,9 +1,11 @@
 package firefox
 
 import (
+	"slices"
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/waits"
 )
 
 // category is an index of meta.categories.
@@ -36,15 +38,17 @@ func categories() []categoryInfo {
 		categoryWaiting: {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name}},
 		categoryIdle:    {"Idle", "transparent", nil},
 	}
-	for _, r := range reasons() {
-		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, r.name)
+	for _, c := range blockedClasses() {
+		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, c.String())
+	}
+	for _, s := range waits.StateTexts() {
+		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, s.Text)
 	}
 	return info
 }
 
 // reason is why a thread is off the CPU, and the category of its samples.
 type reason struct {
-	bits        format.State // of a blocked thread: one of them
 	name        string
 	category    category
 	subcategory uint8
@@ -55,38 +59,30 @@ var (
 	waitingPreempted = reason{name: "preempted", category: categoryWaiting, subcategory: 2}
 	waitingNew       = reason{name: "new", category: categoryWaiting, subcategory: 3}
 	idleKernelThread = reason{name: "idle kernel thread", category: categoryIdle}
-	otherwiseBlocked = reason{name: "blocked", category: categoryBlocked}
 )
 
-// reasons returns why a thread may be blocked, in the order of precedence when a state has several bits.
-func reasons() []reason {
-	all := []reason{
-		{bits: format.StateZombie | format.StateDead, name: "dead"},
-		{bits: format.StateTraced, name: "traced"},
-		{bits: format.StateStopped, name: "stopped"},
-		{bits: format.StateFrozen, name: "frozen"},
-		{bits: format.StateParked, name: "parked"},
-		{bits: format.StateRTLock, name: "rt lock"},
-		{bits: format.StateUninterruptible | format.StateKillable, name: "uninterruptible"},
-		{bits: format.StateInterruptible, name: "sleep"},
-	}
-	for i := range all {
-		all[i].category, all[i].subcategory = categoryBlocked, uint8(i+1)
+// blockedClasses are what threads wait for that are blocked, in the order of the subcategories.
+func blockedClasses() []waits.Class {
+	var all []waits.Class
+	for c := waits.Unknown + 1; c < waits.Preempted; c++ {
+		all = append(all, c)
 	}
 	return all
 }
 
-// whyBlocked returns why a thread that left its CPU in a state is blocked.
-func whyBlocked(s format.State) reason {
-	if s&format.StateIdle != 0 {
+// whyBlocked returns why a thread that left its CPU in a state is blocked: by what it waits for, or else by the state.
+func whyBlocked(c waits.Class, s format.State) reason {
+	switch {
+	case s&format.StateIdle != 0:
 		return idleKernelThread
+	case c != waits.Unknown:
+		return reason{c.String(), categoryBlocked, uint8(c)}
 	}
-	for _, r := range reasons() {
-		if s&r.bits != 0 {
-			return r
-		}
+	why := reason{name: waits.TextOf(s), category: categoryBlocked}
+	if i := slices.IndexFunc(waits.StateTexts(), func(t waits.StateText) bool { return t.Text == why.name }); i >= 0 {
+		why.subcategory = uint8(1 + len(blockedClasses()) + i)
 	}
-	return otherwiseBlocked
+	return why
 }
 
 func appendCategories(b []byte) []byte {

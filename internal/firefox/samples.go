@@ -3,6 +3,7 @@ package firefox
 import (
 	"wprof/internal/timeline"
 	"wprof/internal/tracks"
+	"wprof/internal/waits"
 )
 
 // A sample has the time at which a state begins, with its length as weight. The user interface takes threadCPUDelta as the CPU time
@@ -145,5 +146,9 @@ func reasonOf(s *tracks.Slice) reason {
 	case s.Kind == timeline.SpanRunnable:
 		return waitingWoken
 	}
-	return whyBlocked(s.State)
+	class := waits.Unknown
+	if s.Wait != nil {
+		class = s.Wait.Class
+	}
+	return whyBlocked(class, s.State)
 }

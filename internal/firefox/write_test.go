@@ -83,6 +83,15 @@ stack 7 frames=1,2,3 kernel_frames=2
 end close=+10000000
 `
 
+// Blocked time is under what the thread waited for, if that is known.
+func TestSamplesNameWhatThreadsWaitedFor(t *testing.T) {
+	p, _ := convert(t, strings.ReplaceAll(capture, `function="vfs_read"`, `function="kernel_wait4"`))
+	first := p.samplesOf(p.threadNamed(t, "\uFFFD\"\n"))[0]
+	if want := "0 [child]/Blocked < schedule/Kernel < kernel_wait4/Kernel < work/User < main/User weight=4 cpu=0"; first != want {
+		t.Errorf("the first sample is %s, want %s", first, want)
+	}
+}
+
 func TestProfileShowsThreadStates(t *testing.T) {
 	p, done := convert(t, capture)
 	if !done.Lost || done.NotUTF8 == "" {
@@ -96,14 +105,14 @@ func TestProfileShowsThreadStates(t *testing.T) {
 5 [preempted]/Waiting for CPU weight=1 cpu=0
 6 [not sampled]/Running weight=1 cpu=0
 7 [not sampled]/Running weight=0 cpu=1000000
-7 [uninterruptible]/Blocked weight=3 cpu=0
+7 [unknown (uninterruptible)]/Blocked weight=3 cpu=0
 10  weight=0 cpu=0`)
 	lines(t, "samples of lazy", p.samplesOf(lazy), `
-0 [sleep]/Blocked < schedule/Kernel < vfs_read/Kernel < work/User < main/User weight=4 cpu=0
+0 [unknown (interruptible)]/Blocked < schedule/Kernel < vfs_read/Kernel < work/User < main/User weight=4 cpu=0
 4 [runnable]/Waiting for CPU < schedule/Kernel < vfs_read/Kernel < work/User < main/User weight=1 cpu=0
 5 [not sampled]/Running weight=1 cpu=0
 6 [not sampled]/Running weight=0 cpu=1000000
-6 [sleep]/Blocked weight=4 cpu=0
+6 [unknown (interruptible)]/Blocked weight=4 cpu=0
 10  weight=0 cpu=0`)
 	lines(t, "markers of busy", p.markersOf(busy), `
 4 Wakes thread=lazy 101 to run on CPU=0 CPU=0 at work/User < main/User

@@ -33,7 +33,7 @@ func TimeFlags() cli.Group {
 func FrameFlags() cli.Group {
 	return cli.Group{Title: "Frames", Flags: []cli.Flag{
 		{Name: "by", Kind: cli.String, Value: "ROOT", Default: "process", Choices: []string{"process", "thread", "comm", "cpu", "wait", "none"}, Usage: "The root frame: process is LABEL-PID, with a short label of the command line such as python3 server.py; thread is NAME-PID/TID, with that label for threads without a name of their own; comm the thread's name (default with --diff), cpu the CPU on which the thread ran last; wait what threads waited for, a colour for each kind: the kind, the peer, file or lock, and the process."},
-		{Name: "state", Usage: "Add a frame for what a thread waited for: [lock], [receive], [disk read], [preempted] and so on; where that is not known, the state in which it left: [sleep], [uninterruptible]."},
+		{Name: "state", Usage: "Add a frame for what a thread waited for: [lock], [receive], [disk read], [preempted] and so on; where that is not known, also the state in which it left: [unknown (interruptible)], [unknown (uninterruptible)]."},
 		{Name: "reverse", Usage: "Innermost frame first: an inverted graph, which shows the callers of each function."},
 		{Name: "inline", Usage: "Show inlined functions as frames of their own, where wprof-record --lines or wprof-symbolize has found them."},
 		{Name: "lines", Usage: "Add file and line to the names of functions, where wprof-record --lines or wprof-symbolize has found them. Each line is a frame of its own."},

@@ -46,7 +46,7 @@ func TestCategoriesAndNamesOfTheCProgram(t *testing.T) {
 		preempted OFFCPU - - - spin
 		exec: /bin/new EXEC 3 /bin/new 501 -
 		on CPU 0 ONCPU 3 - 3 -
-		blocked (S) (open) OFFCPU - - - -
+		blocked: unknown (S) (open) OFFCPU - - - -
 		on CPU 0 (open) ONCPU 3 - - -
 	`)
 	compare(t, "session", rows[3], "name category kernel started rings ts dur", "make all on box recording 6.18.0 2023-11-14T22:13:20Z 2 of 8mb 0 9000000\n")

@@ -20,8 +20,8 @@ func TestProcessesThatNeverRanAreInOneGroup(t *testing.T) {
 	`
 	rows := query(t, writtenWith(t, text, DefaultOptions()), sleepersSQL, `select depth, count(*) as n from slice where name glob 'blocked*' group by 1 order by 1`)
 	compare(t, "blocked threads", rows[2], "slice thread track parent", `
-		blocked (D) (open) helper 201 sleeper 200 Processes that never ran
-		blocked (D) (open) init 1 init 1 Processes that never ran
+		blocked: unknown (D) (open) helper 201 sleeper 200 Processes that never ran
+		blocked: unknown (D) (open) init 1 init 1 Processes that never ran
 		blocked (S) (open) pong own -
 		blocked (S) (open) sleeper 200 sleeper 200 Processes that never ran
 	`)
@@ -35,8 +35,8 @@ func TestProcessesThatNeverRanAreInOneGroup(t *testing.T) {
 	} {
 		rows = query(t, trace, sleepersSQL)
 		compare(t, what, rows[2], "slice thread track", `
-			blocked (D) (open) helper own
-			blocked (D) (open) init own
+			blocked: unknown (D) (open) helper own
+			blocked: unknown (D) (open) init own
 			blocked (S) (open) kthreadd own
 			blocked (S) (open) pong own
 			blocked (S) (open) sleeper own

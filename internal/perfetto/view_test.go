@@ -109,15 +109,15 @@ func TestFiveThreadsThatWakeEachOther(t *testing.T) {
 		7000 two on CPU 1 1000 4500 - - five 1000 3
 	`)
 	compare(t, "blocked", named(rows[2], "blocked"), "ts thread name dur state stack", `
-		0 five blocked (S) 4000 S -
-		0 four blocked (D) 3000 D -
+		0 five blocked: unknown (S) 4000 S -
+		0 four blocked: unknown (D) 3000 D -
 		0 three blocked: pthread_cond_wait 2000 S __schedule.isra.0<schedule<pthread_cond_wait<main
 		0 two blocked: futex_wait_queue 1000 S __schedule.isra.0<schedule<futex_wait_queue<do_syscall_64<pthread_cond_wait<main
 		2500 two blocked: futex_wait_queue 3500 S __schedule.isra.0<schedule<futex_wait_queue<do_syscall_64<pthread_cond_wait<main
-		3400 three blocked (S) (open) 996600 S -
-		6500 five blocked (S) (open) 993500 S -
-		7000 four blocked (S) (open) 993000 S -
-		8000 two blocked (S) (open) 992000 S -
+		3400 three blocked: unknown (S) (open) 996600 S -
+		6500 five blocked: unknown (S) (open) 993500 S -
+		7000 four blocked: unknown (S) (open) 993000 S -
+		8000 two blocked: unknown (S) (open) 992000 S -
 	`)
 	compare(t, "arrows", rows[3], "ts source what target slice target_ts", `
 		1000 one wakes two two on CPU 1 1200

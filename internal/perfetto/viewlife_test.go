@@ -29,7 +29,7 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 		end close=+1000000
 	`, options), viewSQL, flowSQL, `select extract_arg(arg_set_id, 'debug.signal') as signal from slice where name = 'exit'`)
 	compare(t, "drawn", rows[2], "ts thread name dur depth code waker delay", `
-		0 init blocked (D) (open) 1000000 0 - - -
+		0 init blocked: unknown (D) (open) 1000000 0 - - -
 		0 kthreadd blocked (S) (open) 1000000 0 - - -
 		0 ping on CPU 0 (open) 1000000 0 - - -
 		0 pong blocked (S) (open) 1000000 0 - - -
@@ -152,7 +152,7 @@ func TestSuspendWithinASlice(t *testing.T) {
 	}
 	compare(t, "slices", ping, "ts name dur", `
 		0 on CPU 0 1000
-		1000 blocked (S) 3000002000
+		1000 blocked: unknown (S) 3000002000
 		3000004000 on CPU 0 (open) 996000
 	`)
 }

@@ -51,6 +51,8 @@ func (r *waitResolver) wait(key waitKey, stack *Stack, kernelThread bool) *Wait 
 		in = stack.BlockedIn()
 	}
 	switch {
+	case w.Class == waits.Unknown && in == "":
+		w.Name = "blocked: " + w.Class.String() + " (" + key.state.String() + ")"
 	case w.Class == waits.Unknown, w.Def == nil && w.Class != waits.Disk:
 		w.Name = stacks.BlockedName(in, key.state)
 	case in != "" && (w.Class == waits.KernelWork || w.Class == waits.KernelLock || w.Class == waits.Disk):

@@ -85,8 +85,8 @@ func TestSpeedscopeReadsTheJSON(t *testing.T) {
 	cpu, ping, pong := "CPUs (pid 4194305), CPU 0 (tid 4194321)", "ping (pid 100), ping (tid 100)", "ping (pid 100), pong (tid 101)"
 	want := map[key]float64{
 		{cpu, "ping"}: 400, {cpu, "pong"}: 300,
-		{ping, "Running"}: 400, {ping, "Runnable (preempted)"}: 300, {ping, "blocked (D)"}: 300,
-		{pong, "Running"}: 300, {pong, "Runnable"}: 100, {pong, "blocked: wait_for_ball"}: 100, {pong, "blocked (S)"}: 500,
+		{ping, "Running"}: 400, {ping, "Runnable (preempted)"}: 300, {ping, "blocked: unknown (D)"}: 300,
+		{pong, "Running"}: 300, {pong, "Runnable"}: 100, {pong, "blocked: wait_for_ball"}: 100, {pong, "blocked: unknown (S)"}: 500,
 	}
 	for k, us := range want {
 		if math.Abs(got[k]-us) > 0.001 {

@@ -52,8 +52,8 @@ func TestTraceViewerReadsTheJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"CPU 0: ping": 400, "CPU 0: pong": 300, "ping: Running": 400, "ping: Runnable (preempted)": 300, "ping: blocked (D)": 300,
-		"pong: Running": 300, "pong: Runnable": 100, "pong: blocked: wait_for_ball": 100, "pong: blocked (S)": 500,
+		"CPU 0: ping": 400, "CPU 0: pong": 300, "ping: Running": 400, "ping: Runnable (preempted)": 300, "ping: blocked: unknown (D)": 300,
+		"pong: Running": 300, "pong: Runnable": 100, "pong: blocked: wait_for_ball": 100, "pong: blocked: unknown (S)": 500,
 	}
 	for name, us := range want {
 		if d := got.Threads[name]*1000 - us; d > 0.001 || d < -0.001 {

@@ -89,8 +89,8 @@ func TestImporterShowsTheCapture(t *testing.T) {
 	if busy == nil || lazy == nil || busy.CPUMs != 5 || lazy.CPUMs != 2 || lazy.TID != "101" || lazy.PID != "100" || lazy.ProcessName != "busy" {
 		t.Fatalf("threads: %+v %+v", busy, lazy)
 	}
-	if sums := fmt.Sprint(i.milliseconds(busy), i.milliseconds(lazy)); sums != "map[Blocked:5 Blocked/uninterruptible:5 User:5] "+
-		"map[Blocked:7 Blocked/sleep:7 Running:2 Waiting for CPU:1 Waiting for CPU/runnable:1]" {
+	if sums := fmt.Sprint(i.milliseconds(busy), i.milliseconds(lazy)); sums != "map[Blocked:5 Blocked/unknown (uninterruptible):5 User:5] "+
+		"map[Blocked:7 Blocked/unknown (interruptible):7 Running:2 Waiting for CPU:1 Waiting for CPU/runnable:1]" {
 		t.Errorf("times: %s", sums)
 	}
 	shows(t, i, busy, `

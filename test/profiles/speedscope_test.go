@@ -130,7 +130,7 @@ func TestFormatsHaveTheSameTimes(t *testing.T) {
 		s.each(s.thread(t, r.tid), func(ns int64, stack []string) {
 			shown += ns
 			switch stack[len(stack)-1] {
-			case "[lock]", "[timer]", "[condition]", "[child]", "[page fault]", "[kernel lock]", "[kernel work]", "[sleep]", "[runnable]", "[preempted]", "[idle]", "[new]", "[unknown]", "[uninterruptible]", "[dead]":
+			case "[lock]", "[timer]", "[condition]", "[child]", "[page fault]", "[kernel lock]", "[kernel work]", "[unknown (interruptible)]", "[runnable]", "[preempted]", "[idle]", "[new]", "[unknown]", "[unknown (uninterruptible)]", "[unknown (dead)]":
 			default:
 				running += ns
 			}

@@ -169,7 +169,7 @@ func classes(c *capture) [][]any {
 		if !wasBlocked(l) {
 			continue
 		}
-		k := part{l.Next.PComm, cmp.Or(l.WaitClass, "not recorded")}
+		k := part{l.Next.PComm, cmp.Or(l.WaitClass, "unknown")}
 		if sums[k] == nil {
 			sums[k] = new(sum)
 		}

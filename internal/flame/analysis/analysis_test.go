@@ -161,8 +161,8 @@ func TestAnalysisRanksBlockingStacks(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), graph.View{Inline: true}, ofBoth())
 	flametest.CheckLines(t, text, "Top 2 blocking stacks of 2, innermost function first",
 		"Off-CPU intervals of less than 1ms are not in them",
-		" 1. 4.000000000 s, 57.1%: uninterruptible, 8 times, 0.500000000 s each\n read_disk\n main", // two nodes that read alike
-		" 2. 3.000000000 s, 42.9%: sleep, 300 times, 0.010000000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
+		" 1. 4.000000000 s, 57.1%: unknown (uninterruptible), 8 times, 0.500000000 s each\n read_disk\n main", // two nodes that read alike
+		" 2. 3.000000000 s, 42.9%: unknown (interruptible), 300 times, 0.010000000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
 		"Top 1 waits for work of 1, innermost function first")
 }
 

@@ -42,7 +42,7 @@ const (
 	KindUser   Kind = iota // a function of a program
 	KindKernel             // a function of the kernel
 	KindRoot               // a process, a thread, a CPU
-	KindNote               // not code: [not sampled], [uninterruptible], [idle]
+	KindNote               // not code: [not sampled], [lock], [idle]
 	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted]
 	Kinds
 

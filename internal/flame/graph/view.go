@@ -183,8 +183,8 @@ func WaitRoot(c *profile.Cell) string {
 	case c.Class.OnCPU():
 		return "on-CPU"
 	case c.Class == profile.ClassUnknown:
-		return "unknown"
-	case c.Class == profile.ClassIdle && c.Wait.Class != waits.Unknown:
+		return "not recorded"
+	case c.Class == profile.ClassBlocked || c.Class == profile.ClassIdle && c.Wait.Class != waits.Unknown:
 		return c.Wait.Class.String()
 	}
 	return c.Reason()

@@ -98,7 +98,7 @@ func TestPprofStacksAndLabels(t *testing.T) {
 	}
 	states := sums(file, label("state"))
 	for state, wall := range map[string]int64{
-		"": 351e6, "sleep": 400e6, "uninterruptible": 100e6, "runnable": 10e6, "preempted": 90e6, "idle": 900e6, "unknown": 100e6, "new": 49e6,
+		"": 351e6, "unknown (interruptible)": 400e6, "unknown (uninterruptible)": 100e6, "runnable": 10e6, "preempted": 90e6, "idle": 900e6, "unknown": 100e6, "new": 49e6,
 	} {
 		if states[state][pprofWall] != wall {
 			t.Errorf("state %q: %d, want %d", state, states[state][pprofWall], wall)
@@ -131,7 +131,7 @@ func TestPprofFollowsTheView(t *testing.T) {
 		}
 	}
 	states := sums(parsePprof(t, flametest.Box().Profile, graph.View{States: true}), stackText)
-	for _, stack := range []string{"main;work;lock;k_futex;k_schedule;[sleep]", "main;save;k_fsync;[uninterruptible]", "main;work;spin;[preempted]"} {
+	for _, stack := range []string{"main;work;lock;k_futex;k_schedule;[unknown (interruptible)]", "main;save;k_fsync;[unknown (uninterruptible)]", "main;work;spin;[preempted]"} {
 		if states[stack][pprofWall] == 0 {
 			t.Errorf("no %s in %v", stack, states)
 		}

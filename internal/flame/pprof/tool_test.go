@@ -133,7 +133,7 @@ func TestPprofToolPrintsAndSelects(t *testing.T) {
 	if raw := pprofTool(t, "-raw", file); strings.Count(raw, "tid:[") != 13 || !strings.Contains(raw, "[kernel.kallsyms] e0") {
 		t.Errorf("-raw:\n%s", raw)
 	}
-	if traces := pprofTool(t, "-traces", "-tagfocus=state=sleep", "-sample_index=off_cpu", file); !strings.Contains(traces, "400ms   k_schedule") {
+	if traces := pprofTool(t, "-traces", "-tagfocus=state=interruptible", "-sample_index=off_cpu", file); !strings.Contains(traces, "400ms   k_schedule") {
 		t.Errorf("-traces:\n%s", traces)
 	}
 	for _, c := range []struct {

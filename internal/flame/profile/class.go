@@ -3,7 +3,6 @@ package profile
 import (
 	"slices"
 
-	"wprof/format"
 	"wprof/internal/waits"
 )
 
@@ -45,14 +44,14 @@ func (k *CellKey) WaitNote() string { return "[" + k.Reason() + "]" }
 
 // Notes returns the notes of all classes and states.
 func Notes() []string {
-	all := []string{"[" + blocked + "]"}
+	all := []string{"[" + waits.OtherState + "]"}
 	for _, note := range notes {
 		if note != "" {
 			all = append(all, note)
 		}
 	}
-	for _, r := range reasons() {
-		all = append(all, "["+r.text+"]")
+	for _, s := range waits.StateTexts() {
+		all = append(all, "["+s.Text+"]")
 	}
 	for _, c := range waits.Classes() {
 		if note := "[" + c.Name + "]"; !slices.Contains(all, note) {
@@ -62,10 +61,8 @@ func Notes() []string {
 	return all
 }
 
-const blocked = "blocked" // in a state without a name
-
-// Reason returns why a thread was off the CPU: its class, of blocked time what it waited for, or, where that is not known, the state in
-// which it left; "" if it was on the CPU, and for events.
+// Reason returns why a thread was off the CPU: its class, of blocked time what it waited for, or, where that is not known, that
+// and the state in which it left; "" if it was on the CPU, and for events.
 func (k *CellKey) Reason() string {
 	switch {
 	case k.Class.OnCPU() || k.Class == ClassEvent:
@@ -76,30 +73,5 @@ func (k *CellKey) Reason() string {
 	case k.Wait.Class != waits.Unknown:
 		return k.Wait.Class.String()
 	}
-	for _, r := range reasons() {
-		if k.State&r.bits != 0 {
-			return r.text
-		}
-	}
-	return blocked
-}
-
-type reason struct {
-	bits format.State
-	text string
-}
-
-// reasons are in order of precedence, for states with several bits.
-func reasons() []reason {
-	return []reason{
-		{format.StateZombie | format.StateDead, "dead"},
-		{format.StateTraced, "traced"},
-		{format.StateStopped, "stopped"},
-		{format.StateFrozen, "frozen"},
-		{format.StateParked, "parked"},
-		{format.StateIdle, "idle kernel thread"},
-		{format.StateRTLock, "rt lock"},
-		{format.StateUninterruptible | format.StateKillable, "uninterruptible"},
-		{format.StateInterruptible, "sleep"},
-	}
+	return waits.TextOf(k.State)
 }

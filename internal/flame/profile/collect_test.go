@@ -144,7 +144,10 @@ func TestTimesAddUpToTheNanosecond(t *testing.T) {
 			waker-200/200;[not sampled] 1000000`},
 		{graph.View{Mode: graph.OffCPU, By: graph.ByComm, States: true}, `
 			main;main;do_syscall_64;vfs_read;[runnable] 50000
-			main;main;do_syscall_64;vfs_read;[sleep] 300000`},
+			main;main;do_syscall_64;vfs_read;[unknown (interruptible)] 300000`},
+		{graph.View{Mode: graph.OffCPU, By: graph.ByWait}, `
+			runnable;app-100;main;do_syscall_64;vfs_read;[runnable] 50000
+			unknown;app-100;main;do_syscall_64;vfs_read 300000`},
 		{graph.View{Mode: graph.OffCPU, By: graph.ByNone, Reverse: true}, `
 			vfs_read;do_syscall_64;main 300000
 			vfs_read;do_syscall_64;main;[runnable] 50000`},
@@ -220,7 +223,7 @@ func TestThreadBlockedThroughTheWindow(t *testing.T) {
 		+0 cpu0 state_thread 2 state=D prio=120 since=-5000000000
 		+1000000 cpu0 state_thread 2 state=D prio=120 since=-5000000000 stack=4 open
 		end close=+1000000
-	`, profile.Options{}, graph.View{States: true}), `app-100;main;do_syscall_64;vfs_read;[uninterruptible]_[o] 1000000`)
+	`, profile.Options{}, graph.View{States: true}), `app-100;main;do_syscall_64;vfs_read;[unknown (uninterruptible)]_[o] 1000000`)
 }
 
 // What is open when another session begins has the names and stacks of its own session, whose ids mean something else in the next one.
@@ -249,7 +252,7 @@ func TestPreemptedThreadsAreRunnable(t *testing.T) {
 		want string
 	}{
 		{graph.View{Mode: graph.OffCPU}, "app-100;[no stack];[runnable] 800000\nwaker-200;[no stack] 100000"},
-		{graph.View{Mode: graph.OffCPU, States: true}, "app-100;[no stack];[preempted] 800000\nwaker-200;[no stack];[sleep] 100000"},
+		{graph.View{Mode: graph.OffCPU, States: true}, "app-100;[no stack];[preempted] 800000\nwaker-200;[no stack];[unknown (interruptible)] 100000"},
 	} {
 		compareLines(t, foldedText(t, text, profile.Options{}, c.view), c.want)
 	}

@@ -164,7 +164,7 @@ func wantIntervals(t *testing.T, p *profile.Profile, of *profile.Thread, shows f
 		slices.Reverse(names)
 		if note := map[profile.Class]string{
 			profile.ClassUnknown: "[unknown]", profile.ClassNew: "[new]", profile.ClassRunnable: "[runnable]", profile.ClassPreempted: "[preempted]",
-			profile.ClassBlocked: "[sleep]", profile.ClassIdle: "[idle]",
+			profile.ClassBlocked: "[unknown (interruptible)]", profile.ClassIdle: "[idle]",
 		}[piece.Class]; note != "" {
 			names = append(names, note)
 		}
