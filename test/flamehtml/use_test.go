@@ -239,6 +239,43 @@ func TestPageListsUnknownWaitsLast(t *testing.T) {
 	}
 }
 
+// Where there is next to nothing but waits for work, they are the picture.
+func TestPageDoesNotFoldWaitsForWorkOfIdleProcesses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		idle        int64 // ns, beside 1 s of work
+		isFolded    bool
+		share, work string
+	}{{101e9, false, "0.990", "0.98% of all"}, {99e9, true, "0.060", "100.00% of all but [idle]"}} {
+		b := flametest.New()
+		b.About.Window, b.About.Span, b.Slot, b.Slots = c.idle, c.idle, c.idle/10, 10
+		work := flametest.Cell(profile.ClassOnCPU, 0, b.Calls("main", "work"), 1e9, 100)
+		work.Slots = []profile.SlotTime{{Slot: 3, Ns: 1e9}}
+		idle := flametest.Cell(profile.ClassIdle, format.StateInterruptible, b.Calls("main", "poll"), c.idle, 1)
+		for slot := range b.Slots {
+			idle.Slots = append(idle.Slots, profile.SlotTime{Slot: uint32(slot), Ns: b.Slot})
+		}
+		b.Thread(10, 10, "server", work, idle)
+		pg := open(t, b.Profile, graph.View{FoldIdle: true})
+		var got struct {
+			Share, Work string
+			Above       bool
+			Strip       float64
+		}
+		pg.Eval(`(() => {
+			const {flame, strip} = wprof, {graph} = flame, named = (name) => flame.rows.flat().find((box) => flame.name(box.node) === name);
+			const [ns, whole] = graph.whole(graph.child[graph.childFrom[0]] === graph.idle ? graph.child[graph.childFrom[0] + 1] : graph.child[graph.childFrom[0]]);
+			return {
+				share: (graph.width[graph.idle] / graph.width[0]).toFixed(3), above: named('poll') !== undefined,
+				work: (100e9 / ns).toFixed(2) + '% of ' + whole, strip: strip.bands[3][5],
+			};
+		})()`, &got)
+		if got.Share != c.share || got.Above == c.isFolded || got.Work != c.work || got.Strip > 0 == c.isFolded {
+			t.Errorf("with %d ns of waits for work: %+v", c.idle, got)
+		}
+	}
+}
+
 func TestPageChoosesThreads(t *testing.T) {
 	t.Parallel()
 	p := usual()

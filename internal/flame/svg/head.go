@@ -115,13 +115,17 @@ func (d *drawing) legend() []item {
 			items = append(items, item{[]web.Tone{tones[class]}, c.Name})
 		}
 	}
+	idle := "waits for work, " + graph.Spell(d.frames[d.idle].own.Ns())
+	if d.foldsIdle() {
+		idle += ": click to see"
+	}
 	for _, plain := range []struct {
 		text    string
 		classes []string
 	}{
 		{"process, thread or CPU", []string{"root"}}, {"runnable", []string{"delay"}}, {"[note]", []string{"note-on", "note-off", "note"}},
 		{"small frames", []string{"small"}}, {"unknown", []string{"unknown"}},
-		{"waits for work, " + graph.Spell(d.frames[d.idle].own.Ns()) + ": click to see", []string{"idle"}},
+		{idle, []string{"idle"}},
 	} {
 		of := item{text: plain.text}
 		for _, class := range plain.classes {

@@ -2,6 +2,7 @@ package svg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,36 @@ func TestSVGFoldsWaitsForWork(t *testing.T) {
 }
 
 // Folded or not, all times are there.
+// Where there is next to nothing but waits for work, they are the picture, before the script runs and after it.
+func TestSVGDoesNotFoldWaitsForWorkOfIdleProcesses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ns       int64 // beside 1 s of work
+		isFolded bool
+		legend   string
+	}{{101e9, false, "waits for work, 101 s"}, {99e9, true, "waits for work, 99 s: click to see"}} {
+		var file strings.Builder
+		if err := Write(&file, idleGraph(c.ns), usualPicture); err != nil {
+			t.Fatal(err)
+		}
+		if static, _, _ := strings.Cut(file.String(), "<metadata>"); strings.Contains(static, ">pool-20<") == c.isFolded {
+			t.Errorf("%s: what is above them is folded without the script: %v, want %v", c.legend, !c.isFolded, c.isFolded)
+		}
+		p := openSVG(t, idleGraph(c.ns), usualPicture)
+		if labels := p.labels(); !slices.Contains(labels, "[idle]") || slices.Contains(labels, "pool-20") == c.isFolded {
+			t.Errorf("%s: the labels are %q", c.legend, labels)
+		}
+		var share float64
+		p.Eval("Math.max(...[...document.querySelectorAll('.frames .idle')].map((path) => path.getBBox().width)) / (innerWidth - 32)", &share)
+		if share > 0.9 == c.isFolded {
+			t.Errorf("%s: they have %.3f of the width", c.legend, share)
+		}
+		if legend := p.texts(".legend text"); !slices.Contains(legend, c.legend) {
+			t.Errorf("the legend is %q, want %q in it", legend, c.legend)
+		}
+	}
+}
+
 func TestFoldingKeepsTimes(t *testing.T) {
 	b := flametest.Box()
 	for by := graph.ByProcess; by <= graph.ByNone; by++ {

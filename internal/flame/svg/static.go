@@ -69,7 +69,7 @@ type place struct{ left, right int }
 func (d *drawing) layOut() []place {
 	places := make([]place, len(d.frames))
 	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
-	widths := d.drawnWidths()
+	widths, folds := d.drawnWidths(), d.foldsIdle()
 	whole := widths[0]
 	if whole == 0 {
 		return places
@@ -86,7 +86,7 @@ func (d *drawing) layOut() []place {
 			next[f.parent] += widths[i]
 		}
 		next[i] = from
-		if d.isIdle[i] && i != d.idle {
+		if folds && d.isIdle[i] && i != d.idle {
 			continue
 		}
 		places[i] = place{pixel(from), pixel(from + widths[i])}

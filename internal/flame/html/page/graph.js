@@ -1,6 +1,9 @@
 // The most that waits for work get of the width, if they are folded.
 const IDLE_SHARE = 0.06;
 
+// foldsIdle is whether waits for work are drawn narrower: not where all else is less than 1% of the time.
+const foldsIdle = (whole, idle) => idle > 0 && (whole - idle) * 100 >= whole;
+
 // Graph is a flame graph: a shape, and the time of each of its nodes. Nodes without time are not shown.
 class Graph {
   levels = 0; // of nodes above the root
@@ -72,7 +75,7 @@ class Graph {
     if (this.idle === 0) return;
     const idle = this.width[this.idle];
     const busy = this.width[0] - idle;
-    const part = busy > 0 ? Math.min(1, IDLE_SHARE / (1 - IDLE_SHARE) * busy / idle) : 1;
+    const part = foldsIdle(this.width[0], idle) ? Math.min(1, IDLE_SHARE / (1 - IDLE_SHARE) * busy / idle) : 1;
     for (let node = this.idle; node < this.length; node++) {
       if (node !== this.idle && !this.isIdle[this.parent[node]]) continue;
       this.isIdle[node] = 1;
@@ -98,7 +101,7 @@ class Graph {
 
   // whole is the time that a node's share is of, and what to call it.
   whole(node) {
-    if (this.idle === 0 || node === 0 || this.isIdle[node] || this.total[this.idle] === 0) return [this.total[0], 'all'];
+    if (this.idle === 0 || node === 0 || this.isIdle[node] || !foldsIdle(this.total[0], this.total[this.idle])) return [this.total[0], 'all'];
     return [this.total[0] - this.total[this.idle], 'all but [idle]'];
   }
 

@@ -28,13 +28,16 @@ class Strip {
   // show adds up the time of a view's threads in all slots.
   show(view) {
     const {profile} = this;
-    const bandOfClass = Object.values(CLASS).map((kind) => (view.has(kind) && !(view.fold && kind === CLASS.idle) ? BAND_OF[kind] : -1));
-    this.isFolded = view.fold && view.idle;
+    const bandOfClass = Object.values(CLASS).map((kind) => (view.has(kind) ? BAND_OF[kind] : -1));
     this.mode = view.mode;
     this.bands = BANDS.map(() => new Float64Array(profile.slots));
     for (let thread = 0; thread < profile.threads; thread++) {
       if (view.hasThread(thread)) this.addThread(thread, this.bands, (kind) => bandOfClass[kind]);
     }
+    const totals = this.bands.map((band) => band.reduce((sum, ns) => sum + ns, 0));
+    const idle = BAND_OF[CLASS.idle];
+    this.isFolded = view.fold && foldsIdle(totals.reduce((sum, ns) => sum + ns, 0), totals[idle]);
+    if (this.isFolded) this.bands[idle].fill(0);
     this.sums = new Float64Array(profile.slots);
     for (const band of this.bands) band.forEach((ns, slot) => { this.sums[slot] += ns; });
     this.threads = Math.max(...this.sums.map((ns, slot) => ns / this.lengthOf(slot)), 0);

@@ -11,7 +11,8 @@ const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : state.
 
 function draw(svg, t, state) {
   const paths = new Map(), labels = document.createDocumentFragment();
-  state.rows = layOut(t, drawnWidths(t, t[state.widths], state.zoomed), state.zoomed, state.width);
+  const widths = t[state.widths];
+  state.rows = layOut(t, drawnWidths(t, widths, state.zoomed), state.zoomed, state.width, foldsIdle(t, widths));
   const levels = levelsOf(state.rows);
   if (state.zoomed === 0) state.levelsOfAll = levels;
   state.levels = Math.max(levels, state.levelsOfAll); // no less than without zoom: the root stays where it is

@@ -1,8 +1,8 @@
 // The positions of frames. Edges are whole pixels: a narrower frame is drawn if it covers the middle of a pixel.
 
 // layOut gives the zoomed frame and those below it the whole width, and those above it a part by their own widths. It returns for
-// each level the frames on it from left to right.
-function layOut(t, widths, zoomed, width) {
+// each level the frames on it from left to right. Without folded, the levels above waits for work are among them.
+function layOut(t, widths, zoomed, width, folded) {
   const {margin} = t.look;
   const rows = Array.from({length: t.rows}, () => []);
   for (let i = t.parent[zoomed]; i >= 0; i = t.parent[i]) rows[t.depth[i]].push({frame: i, left: margin, right: width - margin, past: true});
@@ -20,7 +20,7 @@ function layOut(t, widths, zoomed, width) {
     next[i - zoomed] = from;
     const left = pixel(from), right = pixel(from + widths[i]);
     if (right > left) rows[t.depth[i]].push({frame: i, left, right, past: false});
-    i = right > left && (zoomed > 0 || i !== t.idle) ? i + 1 : t.end[i]; // waits for work are folded
+    i = right > left && (zoomed > 0 || !folded || i !== t.idle) ? i + 1 : t.end[i]; // waits for work are folded
   }
   return rows;
 }
