@@ -87,7 +87,16 @@ func tool() cli.Tool {
 			{Title: "Signals", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
 				"one, or a SIGQUIT, ends the recorder at once and leaves the spool."},
 		},
+		Hints:        perfHints,
 		AllowCommand: true,
 		OwnSpace:     true,
 	}
+}
+
+const stacksHint = "stacks are taken by default, of samples and of threads that were off the CPU; --stacks says of what, --unwind how"
+
+// perfHints are for flags that perf and bcc's tools have.
+var perfHints = map[string]string{
+	"g": stacksHint, "call-graph": stacksHint,
+	"off-cpu": "off-CPU stacks are taken by default, of times from --offcpu-min on",
 }

@@ -74,6 +74,13 @@ func TestWithoutACommandItSaysWhatToDoFirst(t *testing.T) {
 	}
 }
 
+func TestVersionIsACommandToo(t *testing.T) {
+	want, _, _ := outcome(t, wprof(t, "--version"))
+	if got, said, status := outcome(t, wprof(t, "version")); status != 0 || said != "" || got != want || !strings.HasPrefix(got, "wprof ") {
+		t.Errorf("wprof version: status %d, %q, %q; want %q", status, got, said, want)
+	}
+}
+
 func TestWrongCommandsAreRefused(t *testing.T) {
 	for typed, want := range map[string]string{
 		"recrod -d5s": "there is no command recrod; did you mean record?", "help flmae": "there is no command flmae; did you mean flame?",

@@ -43,8 +43,10 @@ func tools() []string {
 	return slices.Compact(names)
 }
 
-// helpCommand shows the help of another one.
-const helpCommand = "help"
+const (
+	helpCommand    = "help"    // shows the help of another one
+	versionCommand = "version" // is --version
+)
 
 // dispatch runs the command that argv begins with in place of this process; ran is false if it begins with none. Of a tool with commands, only
 // flags come without one.
@@ -57,6 +59,9 @@ func (t Tool) dispatch(argv []string, std Std) (ran bool, err error) {
 		return true, err
 	case argv[0] == helpCommand && (len(argv) == 1 || argv[1] == helpCommand):
 		_, err := std.Out.WriteString(t.help())
+		return true, err
+	case argv[0] == versionCommand && len(argv) == 1:
+		_, err := std.Out.WriteString(t.versionText())
 		return true, err
 	}
 	name := argv[0]

@@ -50,7 +50,7 @@ func (inv *Invocation) run() error {
 	case inv.Bool("help"):
 		text = t.help()
 	case inv.Bool("version"):
-		text = t.Name + " " + Version() + "\n"
+		text = t.versionText()
 	case inv.Bool("man"):
 		text = t.man()
 	case inv.IsSet("completion"):
@@ -89,6 +89,8 @@ func (t Tool) report(std Std, err error) int {
 func oneLine(s string) string {
 	return printable.Text(strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; "))
 }
+
+func (t Tool) versionText() string { return t.Name + " " + Version() + "\n" }
 
 // Version is the version of the module and, in a build from a checkout, of its commit.
 func Version() string {

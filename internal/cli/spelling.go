@@ -155,6 +155,9 @@ func (s *speller) put(f Flag, value string) {
 // unknown suggests the flags that were probably intended. A letter is near to every short word, so that for letters only the
 // other case counts. name is the part of what was typed that names no flag.
 func (s *speller) unknown(typed, name string) error {
+	if hint, ok := s.tool.Hints[name]; ok {
+		return Usagef("there is no flag %s: %s", typed, hint)
+	}
 	if f, ok := flagNamed(s.tool.Filters, name); ok {
 		return Usagef("there is no flag %s; wprof-filter has it: %s", typed, s.pipeline(f, name))
 	}

@@ -68,10 +68,11 @@ type Tool struct {
 	Groups       []Group
 	Examples     []Example
 	Sections     []Section
-	Filters      []Group   // flags of wprof-filter, which the message about a flag that the tool lacks suggests
-	Commands     []Command // the tool runs them; it has neither Groups nor Run
-	Introduction string    // printed by a tool with commands that is run without one
-	AllowCommand bool      // the words after "--" are a command, not arguments
+	Hints        map[string]string // advice on flags that the tool lacks, by their names without dashes
+	Filters      []Group           // flags of wprof-filter, which the message about a flag that the tool lacks suggests
+	Commands     []Command         // the tool runs them; it has neither Groups nor Run
+	Introduction string            // printed by a tool with commands that is run without one
+	AllowCommand bool              // the words after "--" are a command, not arguments
 
 	CThreads bool // the program's threads are the C library's if it is built with cgo
 	OwnSpace bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]

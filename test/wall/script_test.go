@@ -187,6 +187,8 @@ func TestWrongUseIsReportedInOneSentence(t *testing.T) {
 		{2, []string{pid, "-F", "0"}, "-F 0 is not a frequency"},
 		{2, []string{pid, "-o", "/tmp"}, "--report /tmp: it is a folder"},
 		{2, []string{pid, "-o", "x/"}, "--report x/: not a file name prefix"},
+		{2, []string{"-p", pid}, "there is no flag -p: the process is an argument, as in wprof-wallclock 1234"},
+		{2, []string{"--pid=" + pid}, "there is no flag --pid: the process is an argument"},
 		{2, []string{pid, "-x"}, "there is no flag -x; wprof-wallclock --help lists them"},
 		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin; wprof-wallclock --help lists them"},
 		{2, []string{pid, "--freq", "9"}, "there is no flag --freq; wprof-wallclock --help lists them"},
