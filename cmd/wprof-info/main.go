@@ -20,9 +20,9 @@ func tool() cli.Tool {
 		Groups: []cli.Group{
 			{Title: "What to print", Flags: []cli.Flag{
 				{Name: "json", Kind: cli.Bool, Usage: "Print the summary, or the report, as one JSON object; docs/wprof-info.md and docs/report.md list the fields."},
-				{Name: "check", Kind: cli.Bool, Usage: "Read everything and print each fault with its byte offset. With any fault the exit status is 4."},
-				{Name: "dump", Kind: cli.Bool, Usage: "Write the stream as text, one event per line."},
-				{Name: "undump", Kind: cli.Bool, Usage: "Read the text of --dump and write the stream, including any faults in the text."},
+				{Name: "check", Kind: cli.Bool, Mode: true, Usage: "Read everything and print each fault with its byte offset. With any fault the exit status is 4."},
+				{Name: "dump", Kind: cli.Bool, Mode: true, Usage: "Write the stream as text, one event per line."},
+				{Name: "undump", Kind: cli.Bool, Mode: true, Usage: "Read the text of --dump and write the stream, including any faults in the text."},
 			}},
 			info.ReportFlags(),
 			filter.Flags(),
@@ -36,6 +36,7 @@ func tool() cli.Tool {
 			{Command: "wprof-info host.wprof", Text: "Summarize a capture."},
 			{Command: "wprof-info --json host.wprof", Text: "The same, for a script."},
 			{Command: "wprof-info --report -p 1234 host.wprof", Text: "Where the time of a process went, and what held it up."},
+			{Command: "wprof-info --report --start 2s --end 4s host.wprof", Text: "Where the time of all threads went in two seconds."},
 			{Command: "wprof-info --check host.wprof", Text: "Check every byte."},
 			{Command: "wprof-info --dump host.wprof | less", Text: "Read the events."},
 			{Command: "wprof-info --undump case.txt -o case.wprof", Text: "Make a capture from text."},

@@ -43,10 +43,7 @@ func outcome(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, status int) {
 func TestEachCommandRunsItsTool(t *testing.T) {
 	list, _, _ := outcome(t, wprof(t, "help"))
 	for _, c := range cli.Commands() {
-		want := c.Tool + " - " + c.Summary + "\n"
-		if len(c.Args) > 0 { // its summary is of what the arguments select
-			want = c.Tool + " - "
-		}
+		want := strings.Join(append([]string{c.Tool}, c.Args...), " ") + " - " + c.Summary + "\n"
 		for _, args := range [][]string{{"help", c.Name}, {c.Name, "--help"}} {
 			if got, said, status := outcome(t, wprof(t, args...)); status != 0 || said != "" || !strings.HasPrefix(got, want) {
 				t.Errorf("wprof %v: status %d, %q, %.80q; want %q", args, status, said, got, want)
@@ -55,6 +52,28 @@ func TestEachCommandRunsItsTool(t *testing.T) {
 		if !strings.Contains(list, "\n  "+c.Name+" ") {
 			t.Errorf("wprof help does not list %s", c.Name)
 		}
+	}
+}
+
+func TestHelpOfReportIsAboutReports(t *testing.T) {
+	for _, args := range [][]string{{"help", "report"}, {"report", "-h"}, {"report", "-p1", "--help"}} {
+		text, _, _ := outcome(t, wprof(t, args...))
+		order := []string{"\nUsage: wprof-info --report [flags] [FILE...]\n", "\nPrint where the time of the threads went", "\nReport:\n", " --limit N ", " --json ", " --pid PID ", "\nExit status:\n", "wprof-info --report -p 1234"}
+		for at := 0; len(order) > 0; order = order[1:] {
+			next := strings.Index(text[at:], order[0])
+			if next < 0 {
+				t.Fatalf("wprof %v: %q is not there, or not in this place:\n%s", args, order[0], text)
+			}
+			at += next
+		}
+		for _, other := range []string{"--dump", "--undump", "--check", "prints a summary"} {
+			if strings.Contains(text, other) {
+				t.Errorf("wprof %v mentions %s:\n%s", args, other, text)
+			}
+		}
+	}
+	if text, _, _ := outcome(t, wprof(t, "info", "--help")); !strings.Contains(text, "prints a summary") || !strings.Contains(text, "--dump") || !strings.Contains(text, " --report ") {
+		t.Errorf("the help of info lacks something:\n%s", text)
 	}
 }
 
@@ -160,7 +179,7 @@ func TestToolsAreFoundBesideAndThenOnPath(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"info a -b", "beside a -b\n", ""}, {"report a", "beside --report a\n", ""}, {"help report", "beside --help\n", ""}, {"json", "path\n", ""},
+		{"info a -b", "beside a -b\n", ""}, {"report a", "beside --report a\n", ""}, {"help report", "beside --report --help\n", ""}, {"json", "path\n", ""},
 		{"flame", "", "wprof: run wprof-flame: it is neither in " + beside + " nor on PATH; scripts/install installs all tools\n"},
 		{"filter", "", "wprof: run wprof-filter: permission denied\n"},
 	} {

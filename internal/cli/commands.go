@@ -73,9 +73,43 @@ func (t Tool) dispatch(argv []string, std Std) (ran bool, err error) {
 	case i < 0:
 		return true, Usagef("there is no command %s; %s", name, didYouMean(name, t.commandNames()))
 	case argv[0] == helpCommand:
-		return true, t.Commands[i].run([]string{"--help"})
+		return true, t.Commands[i].run(append(slices.Clone(t.Commands[i].Args), "--help"))
 	}
 	return true, t.Commands[i].run(slices.Concat(t.Commands[i].Args, argv[1:]))
+}
+
+// commandsTool is the tool as the command of wprof that is given by its arguments: "wprof report" is wprof-info --report. It has what
+// goes with the command's flag, and first the flags beside that one.
+func (inv *Invocation) commandsTool() Tool {
+	t := inv.Tool
+	for _, c := range Commands() {
+		if c.Tool != t.Name || len(c.Args) != 1 {
+			continue
+		}
+		mode, found := flagNamed(t.Groups, strings.TrimPrefix(c.Args[0], "--"))
+		if found && inv.Bool(mode.Name) {
+			return t.in(mode, c)
+		}
+	}
+	return t
+}
+
+func (t Tool) in(mode Flag, c Command) Tool {
+	var first, rest []Group
+	for _, g := range t.Groups {
+		isFirst := slices.ContainsFunc(g.Flags, func(f Flag) bool { return f.Name == mode.Name })
+		g.Flags = slices.DeleteFunc(slices.Clone(g.Flags), func(f Flag) bool { return f.Mode })
+		switch {
+		case len(g.Flags) == 0:
+		case isFirst:
+			first = append(first, g)
+		default:
+			rest = append(rest, g)
+		}
+	}
+	t.Name, t.Summary, t.Description, t.Groups = t.Name+" "+c.Args[0], c.Summary, mode.Usage, append(first, rest...)
+	t.Examples = slices.DeleteFunc(slices.Clone(t.Examples), func(e Example) bool { return !strings.Contains(e.Command+" ", " "+c.Args[0]+" ") })
+	return t
 }
 
 func (t Tool) commandNames() []string {

@@ -48,7 +48,7 @@ func (inv *Invocation) run() error {
 	var text string
 	switch {
 	case inv.Bool("help"):
-		text = t.help()
+		text = inv.commandsTool().help()
 	case inv.Bool("version"):
 		text = t.versionText()
 	case inv.Bool("man"):

@@ -36,6 +36,7 @@ type Flag struct {
 	Negate    bool
 	Hint      func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
 	Files     bool                      // the value is a file, for completion
+	Mode      bool                      // without the flag the tool does something else, and also with another such flag
 	ListFile  bool                      // @FILE is a value, see [ExpandLists]; for completion
 
 	Check func(string) error // validates a value before anything else happens

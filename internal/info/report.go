@@ -16,7 +16,7 @@ const maxLimit = 1000
 // ReportFlags are the flags of --report besides those that select what it is about.
 func ReportFlags() cli.Group {
 	return cli.Group{Title: "Report", Flags: []cli.Flag{
-		{Name: "report", Usage: "Print where the time of the threads went and what held them up: findings in order of weight, time by class, functions on the CPU, waits, locks, delays for a CPU, and the longest waits. The flags below select the threads and the time that it is about. With --json it is one JSON object."},
+		{Name: "report", Mode: true, Usage: "Print where the time of the threads went and what held them up: findings in order of weight, time by class, functions on the CPU, waits, locks, delays for a CPU, and the longest waits. The flags below select the threads and the time that it is about. With --json it is one JSON object."},
 		{Name: "limit", Kind: cli.Int, Value: "N", Default: strconv.Itoa(report.DefaultLimit), Check: checkLimit, Usage: "Maximum number of entries in each list of a report, 1 to " + strconv.Itoa(maxLimit) + "."},
 	}}
 }
