@@ -77,6 +77,32 @@ func TestHelpOfReportIsAboutReports(t *testing.T) {
 	}
 }
 
+// starved is a process that waits for a CPU most of the time.
+const starved = `section open=1000000000 close=+1s
+  cpu 0
+  task 1 comm="swapper" process_comm="swapper" flags=idle
+  task 2 tid=10 pid=10 comm="late" process_comm="late"
+  task 3 tid=20 pid=20 comm="hog" process_comm="hog"
++0 cpu0 state_cpu 3 prio=120
++0 cpu0 state_thread 2 state=R prio=120
++800ms cpu0 switch 3 next=2 prev_state=R+ prev_prio=120 next_prio=120 since=+0 next_state=R
++900ms cpu0 switch 2 next=3 prev_state=R+ prev_prio=120 next_prio=120 since=+800ms next_state=R+
+end close=+1s
+`
+
+// Commands in a report are those of who reads it.
+func TestReportNamesCommandsAsTheyAreTyped(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	if err := os.WriteFile(file, fromtext.Stream(t, starved), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	direct, _, _ := outcome(t, exec.Command(tools.Path("wprof-info"), "--report", file))
+	byName, said, status := outcome(t, wprof(t, "report", file))
+	if want := strings.Replace(direct, "$ wprof-flame --", "$ wprof flame --", 1); status != 0 || said != "" || want == direct || byName != want {
+		t.Errorf("wprof report: status %d, %s%s, want %s", status, said, byName, want)
+	}
+}
+
 func TestWithoutACommandItSaysWhatToDoFirst(t *testing.T) {
 	text, said, status := outcome(t, wprof(t))
 	if status != 0 || said != "" {

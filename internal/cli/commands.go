@@ -126,7 +126,22 @@ func (c Command) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return Failf("run %s: %w", path, execute(path, append([]string{c.Tool}, args...)))
+	name := c.Tool
+	if len(c.Args) > 0 {
+		name = asCommand + c.Name // for AsTyped; the other tools keep how they were called in captures
+	}
+	return Failf("run %s: %w", path, execute(path, append([]string{name}, args...)))
+}
+
+// asCommand begins argv[0] of a tool that was not called by its own name.
+const asCommand = "wprof "
+
+// AsTyped is a command line of a tool as it is typed by who called this one: by a user of wprof, "wprof flame".
+func AsTyped(command string) string {
+	if rest, ok := strings.CutPrefix(command, "wprof-"); ok && strings.HasPrefix(os.Args[0], asCommand) {
+		return asCommand + rest
+	}
+	return command
 }
 
 // findTool returns the path of a tool: beside this program, or else on PATH.

@@ -63,7 +63,7 @@ func (r *Report) printFindings(w io.Writer) {
 	}
 	for _, f := range r.Findings {
 		Paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
-		fmt.Fprintf(w, "          $ %s\n", f.Command)
+		fmt.Fprintf(w, "          $ %s\n", cli.AsTyped(f.Command))
 	}
 }
 
