@@ -75,6 +75,8 @@ struct {
 	__type(value, __u8);
 } followed SEC(".maps");
 
+volatile struct process_key awaited; /* a process that is followed from its next exec on; pid 0: none */
+__u64 awaited_exec_ns;		     /* when that was */
 volatile bool seeding = true;	/* user space is still adding the descendants that existed before the programs were attached */
 volatile __u64 follow_failures; /* forks that found the map full */
 
@@ -333,6 +335,29 @@ static __always_inline void follow_child(struct task_struct *parent, struct task
 	key = process_of(child);
 	if (follow && bpf_map_update_elem(&followed, &key, &one, BPF_ANY))
 		__sync_fetch_and_add(&follow_failures, 1);
+}
+
+/* Each program at execs calls it before it asks whether the process passes the filter. */
+static __always_inline void follow_from_exec(struct task_struct *task)
+{
+	struct process_key key;
+	__u8 one = 1;
+
+	if (filter.children != CHILDREN_MEET_PROCESS || (__u32)task->tgid != awaited.pid || awaited_exec_ns)
+		return;
+	key = process_of(task);
+	if (key.start_ns != awaited.start_ns)
+		return;
+	awaited_exec_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&followed, &key, &one, BPF_ANY))
+		__sync_fetch_and_add(&follow_failures, 1);
+}
+
+/* Whether it is a thread that the exec has ended: it is freed when its process is followed already. */
+static __always_inline bool ended_by_awaited_exec(struct task_struct *task)
+{
+	return filter.children == CHILDREN_MEET_PROCESS && (__u32)task->tgid == awaited.pid && task->pid != task->tgid &&
+	       task->start_time < awaited_exec_ns;
 }
 
 static __always_inline void unfollow(struct task_struct *task)

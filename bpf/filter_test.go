@@ -245,6 +245,83 @@ func TestChildrenAreFollowed(t *testing.T) {
 	}
 }
 
+// threeThreads waits for a line, then calls exec while two other threads are there.
+const threeThreads = `import os, sys, threading, time
+for _ in range(2): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+os.execv("/bin/sh", ["sh", "-c", "(sleep 0.01; true) & wait"])`
+
+func TestProcessIsFollowedFromItsExec(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	for name, skipped := range map[string]bool{"by the program": false, "when the kernel has skipped the program": true} {
+		t.Run(name, func(t *testing.T) {
+			child := exec.Command("python3", "-c", threeThreads)
+			in, err := child.StdinPipe()
+			must(t, err)
+			out, err := child.StdoutPipe()
+			must(t, err)
+			must(t, child.Start())
+			_, err = out.Read(make([]byte, 6))
+			must(t, err)
+			pid := child.Process.Pid
+			tracer := mustLoad(t, Options{Follow: true})
+			must(t, tracer.FollowFromExec(pid))
+			if skipped {
+				must(t, tracer.collection.Variables["awaited"].Set(processKey{}))
+			}
+			records := recording(t, tracer, func() {
+				_, err := in.Write([]byte("\n"))
+				must(t, err)
+				if skipped {
+					awaitName(t, pid, "sh")
+					must(t, tracer.Executed())
+				}
+				must(t, child.Wait())
+				time.Sleep(200 * time.Millisecond) // the threads that the exec has ended are freed
+			})
+			must(t, tracer.Executed())
+			var wanted []record
+			ended, freed := map[int]bool{}, 0
+			for _, r := range records {
+				if r.flags()&ringdata.FlagSubject != 0 && r.kind() != ringdata.KindTask {
+					wanted = append(wanted, r)
+				}
+				if r.kind() == ringdata.KindExit && r.tid() != pid && len(wanted) == 0 {
+					ended[r.tid()] = true
+				}
+			}
+			if !slices.ContainsFunc(wanted, func(r record) bool { return r.kind() == ringdata.KindExit && r.tid() == pid }) {
+				t.Fatalf("%d records are wanted, and the exit of the process is not among them", len(wanted))
+			}
+			if first := wanted[0]; !skipped && (first.tid() != pid || first.kind() != ringdata.KindExec && first.kind() != ringdata.KindArgs) {
+				t.Errorf("the first wanted record is of kind %d and of thread %d, want the exec of %d", first.kind(), first.tid(), pid)
+			}
+			for _, r := range wanted {
+				if r.kind() == ringdata.KindFree && ended[r.tid()] {
+					freed++
+				}
+			}
+			if !skipped && (freed > 0 || len(ended) < 2) {
+				t.Errorf("%d of the %d threads that the exec has ended are wanted when they are freed", freed, len(ended))
+			}
+		})
+	}
+}
+
+// awaitName waits until a process has a name.
+func awaitName(t *testing.T, pid int, name string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(comm) == name+"\n" {
+			return
+		}
+	}
+	t.Fatalf("process %d is not called %s", pid, name)
+}
+
 // Processes that fork all the time while they are being added are not missed.
 func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 	script := `f() { if [ $1 -gt 0 ]; then (f $(($1 - 1))); else exec -a wp-leaf sleep 0.3; fi; }; while :; do f 12 & sleep 0.002; done`

@@ -34,22 +34,56 @@ func (p process) key() processKey { return processKey{p.start, uint64(p.pid)} }
 // FollowChildrenOf lets a process and its descendants, existing and later ones, meet the process
 // condition. It needs [Options.Follow] or [Filter.Children].
 func (t *Tracer) FollowChildrenOf(pid int) error {
-	filter := &t.options.Filter
-	if filter.children(t.options.Follow) != childrenMeetProcess {
-		return errors.New("follow the children of a process: there is no process condition that they could meet")
-	}
-	processes, err := t.processes()
+	p, err := t.toFollow(pid)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(processes, func(p process) bool { return p.pid == int32(pid) })
-	if i < 0 {
-		return fmt.Errorf("follow the children of process %d: it does not exist", pid)
-	}
-	if err := t.follow(processes[i]); err != nil {
+	if err := t.follow(p); err != nil {
 		return err
 	}
 	return t.seedFollowed()
+}
+
+// FollowFromExec is FollowChildrenOf from the next exec of a process on, that included. Threads that the exec ends are left out. It is
+// for one process, without children. After the exec [Tracer.Executed] is to be called.
+func (t *Tracer) FollowFromExec(pid int) error {
+	p, err := t.toFollow(pid)
+	if err != nil {
+		return err
+	}
+	t.awaited = p
+	if err := t.collection.Variables["awaited"].Set(p.key()); err != nil {
+		return fmt.Errorf("follow process %d from its exec on: %w", pid, err)
+	}
+	return nil
+}
+
+// Executed lets the process of FollowFromExec be followed if the kernel has skipped the program at its exec, which it does while another
+// exec is in that program on the same CPU.
+func (t *Tracer) Executed() error {
+	var at uint64
+	if err := t.collection.Variables["awaited_exec_ns"].Get(&at); err != nil || at != 0 {
+		return err
+	}
+	if p, err := t.toFollow(int(t.awaited.pid)); err != nil || p.key() != t.awaited.key() {
+		return nil // it has ended
+	}
+	return t.FollowChildrenOf(int(t.awaited.pid))
+}
+
+func (t *Tracer) toFollow(pid int) (process, error) {
+	if t.options.Filter.children(t.options.Follow) != childrenMeetProcess {
+		return process{}, errors.New("follow the children of a process: there is no process condition that they could meet")
+	}
+	processes, err := t.processes()
+	if err != nil {
+		return process{}, err
+	}
+	i := slices.IndexFunc(processes, func(p process) bool { return p.pid == int32(pid) })
+	if i < 0 {
+		return process{}, fmt.Errorf("follow the children of process %d: it does not exist", pid)
+	}
+	return processes[i], nil
 }
 
 // seedFollowed adds the existing descendants. The programs follow forks already, and as long as seeding

@@ -161,6 +161,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 {
 	struct rec_exec *rec, *longer;
 
+	follow_from_exec(task);
 	if (!armed)
 		return 0;
 	record_args(task);
@@ -268,13 +269,15 @@ int BPF_PROG(sched_process_free, struct task_struct *task)
 	struct rec_free *rec;
 
 	if (armed) {
+		bool passes = !ended_by_awaited_exec(task) && passes_filter_noinline(task);
+
 		rec = try_reserve(REC_FREE, 0, task->pid, sizeof(*rec));
 		if (rec) {
-			rec->hdr.flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
+			rec->hdr.flags = life_flag(passes, REC_SUBJECT);
 			write_freed(rec, task);
 			submit(rec, sizeof(*rec));
 		} else {
-			count_life_loss(REC_FREE, passes_filter_noinline(task));
+			count_life_loss(REC_FREE, passes);
 		}
 	}
 	unfollow(task);

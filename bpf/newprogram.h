@@ -25,6 +25,7 @@ int BPF_PROG(new_program, struct task_struct *task, int old_tid, struct linux_bi
 	__u64 mark, *reported;
 	__u32 pid = task->tgid;
 
+	follow_from_exec(task);
 	if (!passes_filter_noinline(task))
 		return 0;
 	mark = mix64(inode->i_ino ^ (__u64)inode->i_generation << 32);

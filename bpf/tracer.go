@@ -38,6 +38,8 @@ type Tracer struct {
 	started  bool                    // armed
 	onEvent  func(SampleEvent) error // see OnSampleEvent; nil: none
 
+	awaited process // see FollowFromExec
+
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
 	blocked *link.Iter // nil: not requested
@@ -153,7 +155,6 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
-	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{

@@ -18,7 +18,6 @@ import (
 const (
 	wprofMapChunks               = "chunks"
 	wprofMapFollowed             = "followed"
-	wprofMapIrqStates            = "irq_states"
 	wprofMapLosses               = "losses"
 	wprofMapMemos                = "memos"
 	wprofMapNestingLosses        = "nesting_losses"
@@ -34,8 +33,6 @@ const (
 	wprofMapWakeups              = "wakeups"
 	wprofMapWrittenStacks        = "written_stacks"
 	wprofProgBlocked             = "blocked"
-	wprofProgIrqHandlerEntry     = "irq_handler_entry"
-	wprofProgIrqHandlerExit      = "irq_handler_exit"
 	wprofProgNewProgram          = "new_program"
 	wprofProgSample              = "sample"
 	wprofProgSchedExit           = "sched_exit"
@@ -46,15 +43,14 @@ const (
 	wprofProgSchedSwitch         = "sched_switch"
 	wprofProgSchedWakeupNew      = "sched_wakeup_new"
 	wprofProgSchedWaking         = "sched_waking"
-	wprofProgSoftirqEntry        = "softirq_entry"
-	wprofProgSoftirqExit         = "softirq_exit"
-	wprofProgSoftirqRaise        = "softirq_raise"
 	wprofProgSwitchFinished      = "switch_finished"
 	wprofProgTaskRename          = "task_rename"
 	wprofProgTasks               = "tasks"
 	wprofProgUserWorker          = "user_worker"
 	wprofVarArgsEnabled          = "args_enabled"
 	wprofVarArmed                = "armed"
+	wprofVarAwaited              = "awaited"
+	wprofVarAwaitedExecNs        = "awaited_exec_ns"
 	wprofVarChunkShift           = "chunk_shift"
 	wprofVarClosedAt             = "closed_at"
 	wprofVarDoSoftirqAt          = "do_softirq_at"
@@ -138,8 +134,6 @@ type wprofSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
 	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
-	IrqHandlerEntry  *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
-	IrqHandlerExit   *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.ProgramSpec `ebpf:"new_program"`
 	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
@@ -150,9 +144,6 @@ type wprofProgramSpecs struct {
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.ProgramSpec `ebpf:"sched_waking"`
-	SoftirqEntry     *ebpf.ProgramSpec `ebpf:"softirq_entry"`
-	SoftirqExit      *ebpf.ProgramSpec `ebpf:"softirq_exit"`
-	SoftirqRaise     *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename       *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks            *ebpf.ProgramSpec `ebpf:"tasks"`
@@ -165,7 +156,6 @@ type wprofProgramSpecs struct {
 type wprofMapSpecs struct {
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
-	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
@@ -188,6 +178,8 @@ type wprofMapSpecs struct {
 type wprofVariableSpecs struct {
 	ArgsEnabled          *ebpf.VariableSpec `ebpf:"args_enabled"`
 	Armed                *ebpf.VariableSpec `ebpf:"armed"`
+	Awaited              *ebpf.VariableSpec `ebpf:"awaited"`
+	AwaitedExecNs        *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
 	ChunkShift           *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.VariableSpec `ebpf:"closed_at"`
 	DoSoftirqAt          *ebpf.VariableSpec `ebpf:"do_softirq_at"`
@@ -250,7 +242,6 @@ func (o *wprofObjects) Close() error {
 type wprofMaps struct {
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
-	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
@@ -271,7 +262,6 @@ func (m *wprofMaps) Close() error {
 	return _WprofClose(
 		m.Chunks,
 		m.Followed,
-		m.IrqStates,
 		m.Losses,
 		m.Memos,
 		m.NestingLosses,
@@ -295,6 +285,8 @@ func (m *wprofMaps) Close() error {
 type wprofVariables struct {
 	ArgsEnabled          *ebpf.Variable `ebpf:"args_enabled"`
 	Armed                *ebpf.Variable `ebpf:"armed"`
+	Awaited              *ebpf.Variable `ebpf:"awaited"`
+	AwaitedExecNs        *ebpf.Variable `ebpf:"awaited_exec_ns"`
 	ChunkShift           *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.Variable `ebpf:"closed_at"`
 	DoSoftirqAt          *ebpf.Variable `ebpf:"do_softirq_at"`
@@ -340,8 +332,6 @@ type wprofVariables struct {
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
 	Blocked          *ebpf.Program `ebpf:"blocked"`
-	IrqHandlerEntry  *ebpf.Program `ebpf:"irq_handler_entry"`
-	IrqHandlerExit   *ebpf.Program `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.Program `ebpf:"new_program"`
 	Sample           *ebpf.Program `ebpf:"sample"`
 	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
@@ -352,9 +342,6 @@ type wprofPrograms struct {
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.Program `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.Program `ebpf:"sched_waking"`
-	SoftirqEntry     *ebpf.Program `ebpf:"softirq_entry"`
-	SoftirqExit      *ebpf.Program `ebpf:"softirq_exit"`
-	SoftirqRaise     *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename       *ebpf.Program `ebpf:"task_rename"`
 	Tasks            *ebpf.Program `ebpf:"tasks"`
@@ -364,8 +351,6 @@ type wprofPrograms struct {
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
 		p.Blocked,
-		p.IrqHandlerEntry,
-		p.IrqHandlerExit,
 		p.NewProgram,
 		p.Sample,
 		p.SchedExit,
@@ -376,9 +361,6 @@ func (p *wprofPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWakeupNew,
 		p.SchedWaking,
-		p.SoftirqEntry,
-		p.SoftirqExit,
-		p.SoftirqRaise,
 		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,

@@ -1,8 +1,19 @@
 package format
 
-// Keys of [Session] config for what stacks are taken of besides samples; the value is for display.
+import "slices"
+
+// Keys of [Session] config that programs read; the values are for display, but for those of ConfigFeatures and ConfigScope.
 const (
 	ConfigFeatures     = "features" // groups of kinds, separated by commas
 	ConfigOffCPUStacks = "off-CPU stacks"
 	ConfigWakerStacks  = "waker stacks"
+	ConfigScope        = "scope" // ScopeCommand, or another text
 )
+
+// ScopeCommand is the scope of a recording of a command, which begins with its exec: until then all threads are hidden.
+const ScopeCommand = "the command and its children"
+
+// IsOfCommand reports whether only a command and its children are recorded.
+func (x *Session) IsOfCommand() bool {
+	return slices.ContainsFunc(x.GetConfig(), func(kv *KeyValue) bool { return kv.GetKey() == ConfigScope && string(kv.GetValue()) == ScopeCommand })
+}

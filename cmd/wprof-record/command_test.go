@@ -81,6 +81,23 @@ func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
 	}
 }
 
+// The process that becomes the command is the recorder's until its exec.
+func TestNothingBeforeTheCommandsExecIsRecorded(t *testing.T) {
+	tools.NeedPrivilege(t)
+	c := recorded(t, "-Sall", "--offcpu-min=0", "--", "sh", "-c", "sleep 0.2; true")
+	if first := c.events[0]; first.Kind != format.KindExec || !strings.HasSuffix(string(first.Data), "/sh") {
+		t.Errorf("the first event is of kind %v, want the command's exec", first.Kind)
+	} else if then := c.events[1]; then.Kind != format.KindStateCPU || then.Time != first.Time || then.CPU != first.CPU || then.Task != first.Task {
+		t.Errorf("after the exec comes %+v, want that the command runs from then on", then)
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if task := c.tasks[e.Task]; e.Flags&format.FlagSubject != 0 && string(task.GetComm()) == "wprof-record" {
+			t.Errorf("event %d, of kind %v, is of thread %d of the recorder, process %d", i, e.Kind, task.GetTid(), task.GetPid())
+		}
+	}
+}
+
 func TestOnlyTheCommandAndItsChildrenAreRecorded(t *testing.T) {
 	tools.NeedPrivilege(t)
 	other := workload(t, "nap", "10m") // longer than two recordings take on an emulated CPU

@@ -76,7 +76,22 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 {
 		e.Flags |= format.ExecCut
 	}
-	return a.out.write(e, at)
+	if err := a.out.write(e, at); err != nil {
+		return err
+	}
+	return a.runsSince(t, uint32(le.Uint16(b[ringdata.HdrCPU:])), at)
+}
+
+// runsSince writes that a thread runs whose state was not known: the recording of a command begins with its exec, without a switch.
+func (a *applier) runsSince(t *thread, n uint32, at int64) error {
+	c := a.cpu(n)
+	if !a.out.states || t.Status != timeline.Unknown || c.Running != nil {
+		return nil
+	}
+	a.arrive(t, n, at, t.Prio)
+	c.SetRunning(t, at, t.Prio, timeline.BeginAt(at))
+	c.counted = max(c.counted, at)
+	return a.out.stateOfCPU(c, n, at, 0)
 }
 
 // takeOver does what the kernel does when a thread that is not the leader calls exec: the two exchange their tids, and

@@ -37,7 +37,6 @@ type stream struct {
 	scratch   format.Task
 	commands  commands
 	waits     waitTable
-	types     typeTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID
@@ -70,7 +69,6 @@ func (s *stream) beginSection() error {
 	s.id = 0
 	s.commands.begin()
 	s.waits.last = 0
-	s.types.last = 0
 	s.summary.Sections++
 	return s.w.Begin(s.session)
 }

@@ -18,8 +18,7 @@ import (
 // path of the command, and its argv.
 const waitingName = sideband.WaitingName
 
-// threadsVariable keeps the waiting process from starting threads: they would be part of the recording, because they
-// end with the exec.
+// threadsVariable keeps the waiting process from starting threads: in a recording of the whole machine they would end with the exec.
 const threadsVariable = "GOMAXPROCS"
 
 // RunWaitingCommand returns at once, unless this process was started to become a recorded command: then it waits for

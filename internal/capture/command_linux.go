@@ -90,8 +90,9 @@ func executable(path string) error {
 type command struct {
 	process *exec.Cmd
 	name    string
-	release *os.File // one byte starts it; closing without one ends it
-	failure *os.File // the errno of a failed exec; closed by a successful one
+	release *os.File      // one byte starts it; closing without one ends it
+	failure *os.File      // the errno of a failed exec; closed by a successful one
+	left    chan struct{} // closed by the exec, or when there will be none
 	done    chan struct{}
 	status  int
 	err     error
@@ -134,7 +135,7 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 		failure.Close()
 		return nil, fmt.Errorf("start a process for %s: %w", argv[0], err)
 	}
-	c := &command{process: process, name: argv[0], release: release, failure: failure, done: make(chan struct{})}
+	c := &command{process: process, name: argv[0], release: release, failure: failure, left: make(chan struct{}), done: make(chan struct{})}
 	go c.wait()
 	return c, nil
 }
@@ -162,6 +163,16 @@ func (c *command) Release() error {
 // Cancel ends a command that was not released; it is harmless after Release.
 func (c *command) Cancel() { c.release.Close() }
 
+// HasExecuted reports whether the exec is over.
+func (c *command) HasExecuted() bool {
+	select {
+	case <-c.left:
+		return true
+	default:
+		return false
+	}
+}
+
 // Done is closed when the command has ended.
 func (c *command) Done() <-chan struct{} { return c.done }
 
@@ -180,6 +191,7 @@ func (c *command) wait() {
 	var errno [1]byte
 	n, _ := c.failure.Read(errno[:])
 	c.failure.Close()
+	close(c.left)
 	// An exit status other than 0 is no error here: it is in the process state.
 	_ = c.process.Wait()
 	if n == 1 {

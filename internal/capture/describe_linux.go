@@ -65,7 +65,7 @@ func resolved(cfg *Config) []*format.KeyValue {
 	}
 	config := []*format.KeyValue{
 		{Key: "duration", Value: duration},
-		{Key: format.ConfigFeatures, Value: strings.Join(append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...), ",")},
+		{Key: format.ConfigFeatures, Value: strings.Join(groupNames(cfg.groups()), ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
@@ -82,9 +82,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 		config = append(config, &format.KeyValue{Key: "unwinding", Value: "user stacks by tables"})
 	}
 	if len(cfg.Command) > 0 && !cfg.All {
-		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})
+		config = append(config, &format.KeyValue{Key: format.ConfigScope, Value: format.ScopeCommand})
 	} else {
-		config = append(config, &format.KeyValue{Key: "scope", Value: "the whole system"})
+		config = append(config, &format.KeyValue{Key: format.ConfigScope, Value: "the whole system"})
 	}
 	return config
 }

@@ -101,7 +101,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		return err
 	}
 	if cfg.Kernel.Follow {
-		if err := r.tracer.FollowChildrenOf(r.command.PID()); err != nil {
+		if err := r.tracer.FollowFromExec(r.command.PID()); err != nil {
 			return err
 		}
 	}
@@ -307,6 +307,7 @@ func (r *recorder) rounds() error {
 	}
 	nextCut := r.openedAt + generationEvery.Nanoseconds()
 	wait := r.pace.interval
+	awaited := r.cfg.Kernel.Follow
 	for {
 		now := proc.Monotonic()
 		if deadline > 0 {
@@ -318,6 +319,12 @@ func (r *recorder) rounds() error {
 		stopped, err := r.wake.Sleep(wait)
 		if err != nil || stopped {
 			return err
+		}
+		if awaited && r.command.HasExecuted() {
+			awaited = false
+			if err := r.tracer.Executed(); err != nil {
+				return err
+			}
 		}
 		fill, _, err := r.drain.Round()
 		if err != nil {

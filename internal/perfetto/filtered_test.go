@@ -48,6 +48,24 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	`)
 }
 
+// A recording of a command has no states at its opening, because it begins with the exec.
+func TestHiddenThreadsRunUntilTheCommandsExec(t *testing.T) {
+	rows := query(t, written(t, strings.Replace(machine, "  cpu 0\n", "  config key=\"scope\" value=\"the command and its children\"\n  cpu 0\n", 1)+`
+		+1000 cpu0 exec 2 prev=2 filename="/bin/ping"
+		+1000 cpu0 state_cpu 2 prio=120 since=+1000
+		+3000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120 !object
+		end close=+1000000
+	`))
+	compare(t, "sched", rows[0], schedFields+" name", `
+		0 4194305 0 1000 I <filtered>
+		0 100 1000 2000 S ping
+		0 4194305 3000 997000 I <filtered>
+		0 0 1000000 0 - swapper
+		1 4194306 0 1000000 I <filtered>
+		1 0 1000000 0 - swapper
+	`)
+}
+
 // A process or thread that a hidden thread creates belongs to its own process, not to the placeholder's.
 func TestChildrenOfHiddenThreads(t *testing.T) {
 	rows := query(t, written(t, machine+`

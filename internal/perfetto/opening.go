@@ -12,7 +12,7 @@ type opening struct {
 	pending bool
 	at      int64
 	first   bool // it opens a window: a CPU without a record runs a hidden thread
-	known   bool // from records, or the stream went through a filter
+	known   bool // from records, or the stream went through a filter, or is of a command, which has none before its exec
 	online  []uint32
 	running []runs
 	off     []off
@@ -40,7 +40,7 @@ func (e *encoder) Open(at int64, s *format.Session) {
 	e.view.opened = at
 	e.view.sleepers.open()
 	e.opening.pending, e.opening.first, e.opening.at = e.options.Sched, true, at
-	e.opening.known = len(s.History) > 0
+	e.opening.known = len(s.History) > 0 || s.IsOfCommand()
 	e.opening.online = e.opening.online[:0]
 	for _, c := range s.Cpus {
 		if !c.Offline && c.Id < maxCPUs {
