@@ -65,6 +65,10 @@ struct pcpu_hot { /* x86, 6.2 to 6.14 */
 	void *hardirq_stack_ptr;
 };
 
+struct irqaction {
+	const char *name;
+};
+
 struct rq {
 	__u64 clock;	  /* sched_clock() at the last update */
 	__u64 clock_task; /* the same without the time of interrupts and without stolen time */

@@ -2,13 +2,17 @@
 
 package bpf
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/sources"
+)
 
 // Options configure what is recorded, and the rings.
 type Options struct {
 	Rings     int          // number of rings, which CPUs share if there are more CPUs; 0: one ring a CPU
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
 	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
+	Sources   sources.Set  // event types that are recorded
 	NoArgs    bool         // an exec is recorded without its command line
 	Sample    Sample
 	OffCPU    OffCPU

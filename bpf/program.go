@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"wprof/format"
+	"wprof/internal/sources"
 )
 
 // program is one kernel program; its name is that of the C function.
@@ -18,7 +19,7 @@ type program struct {
 
 // programs are listed in the order in which they are attached, which is the order in which a tracepoint calls them.
 func programs() []program {
-	return []program{
+	all := []program{
 		{"sched_process_fork", "sched_process_fork", format.KindFork, always},
 		{"user_worker", "sched_wakeup_new", format.KindFork, always},
 		{"sched_process_exec", "sched_process_exec", format.KindExec, always},
@@ -35,6 +36,16 @@ func programs() []program {
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}
+	for _, t := range sources.Table() {
+		for _, name := range t.Programs {
+			p := program{name: name, tracepoint: name, needed: func(o *Options) bool { return o.Sources.Has(t.Number) }}
+			if name == t.Writer() {
+				p.kind = format.KindTyped
+			}
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // always is for programs that identify threads, which events of any group refer to.
@@ -76,7 +87,7 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 			delete(spec.Programs, p.name)
 		}
 	}
-	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() {
+	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 {
 		for _, name := range []string{"written_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}

@@ -30,6 +30,7 @@ enum rec_kind {
 	REC_FREE = 8,
 	REC_LOST = 11,
 	REC_SAMPLE = 13,
+	REC_TYPED = 14,
 	REC_EVENTS = 64, /* kinds of events are below */
 	REC_TASK = 64,	 /* written by the task iterator */
 	REC_STACK = 65,
@@ -37,6 +38,7 @@ enum rec_kind {
 	REC_RETURN = 67,
 	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
 	REC_WAIT = 69,	  /* also written by that iterator, before the rec_blocked of the thread */
+	REC_TEXT = 70,
 };
 
 #define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
@@ -315,6 +317,29 @@ struct rec_sample {
 	__u64 kernel;
 	__u32 pid;
 	__u32 source;	/* format.Source: 1 the timer */
+};
+
+/* The types of rec_typed: internal/sources. */
+enum rec_type {
+	TYPE_HARDIRQ = 1,
+	TYPE_SOFTIRQ = 2,
+};
+
+struct rec_typed {
+	struct rec_hdr hdr; /* tid: the running thread */
+	__u64 start;	/* of a span, CLOCK_MONOTONIC ns; of an instant 0 */
+	__u32 type;	/* enum rec_type */
+	__u32 pad;
+	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none */
+};
+
+#define TEXT_LENGTH 64
+
+/* The definition of a text: written once a generation, before the first record that refers to its id. */
+struct rec_text {
+	struct rec_hdr hdr;
+	__u64 id;
+	char text[TEXT_LENGTH]; /* ends with a 0 */
 };
 
 struct rec_task { /* task iterator */

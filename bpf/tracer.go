@@ -155,6 +155,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
+	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{

@@ -17,6 +17,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/ringdata"
+	"wprof/internal/sources"
 )
 
 func TestLoadsEachGroupAlone(t *testing.T) {
@@ -37,8 +38,15 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 		"off-CPU, kernel":          {Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true}}, Off: format.GroupWakeup}, []uint8{ringdata.KindWaking, ringdata.KindWakeupNew}},
 		"off-CPU, user":            {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}}}, nil},
 		"off-CPU at the departure": {Options{OffCPU: OffCPU{Stacks: both, Place: AtDeparture}}, nil},
-		"stacks of wakers":         {Options{Waker: both, Off: format.GroupSched}, []uint8{ringdata.KindSwitch}},
-		"all stacks":               {Options{OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}}, nil},
+		"hard interrupts":          {Options{Sources: sources.Of("hardirq")}, nil},
+		"soft interrupts, one ring, with a filter": {Options{
+			Rings: 1, Sources: sources.Of("softirq"), Off: format.GroupSched | format.GroupWakeup, Filter: Filter{NoTIDs: []int32{1}},
+		}, []uint8{ringdata.KindSwitch, ringdata.KindWaking, ringdata.KindWakeupNew}},
+		"all event types, all stacks": {Options{
+			Sources: sources.All(), OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
+		}, nil},
+		"stacks of wakers": {Options{Waker: both, Off: format.GroupSched}, []uint8{ringdata.KindSwitch}},
+		"all stacks":       {Options{OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}}, nil},
 		"all stacks, by tables": {Options{
 			OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}, Unwind: Unwinding{Tables: true, Counts: true},
 		}, nil},

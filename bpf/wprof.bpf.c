@@ -34,6 +34,8 @@
 #include "interrupt.h"
 #include "sched.h"
 #include "sample.h"
+#include "typed.h"
+#include "irq.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -51,6 +53,9 @@ union record {
 	struct rec_stack stack;
 	struct rec_args args;
 	struct rec_sample sample;
+	struct rec_typed typed;
+	struct rec_text text;
+	enum rec_type type;
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;

@@ -18,6 +18,7 @@ import (
 const (
 	wprofMapChunks            = "chunks"
 	wprofMapFollowed          = "followed"
+	wprofMapIrqStates         = "irq_states"
 	wprofMapLosses            = "losses"
 	wprofMapNestingLosses     = "nesting_losses"
 	wprofMapNewPrograms       = "new_programs"
@@ -28,6 +29,8 @@ const (
 	wprofMapWakeups           = "wakeups"
 	wprofMapWrittenStacks     = "written_stacks"
 	wprofProgBlocked          = "blocked"
+	wprofProgIrqHandlerEntry  = "irq_handler_entry"
+	wprofProgIrqHandlerExit   = "irq_handler_exit"
 	wprofProgNewProgram       = "new_program"
 	wprofProgSample           = "sample"
 	wprofProgSchedExit        = "sched_exit"
@@ -38,6 +41,9 @@ const (
 	wprofProgSchedSwitch      = "sched_switch"
 	wprofProgSchedWakeupNew   = "sched_wakeup_new"
 	wprofProgSchedWaking      = "sched_waking"
+	wprofProgSoftirqEntry     = "softirq_entry"
+	wprofProgSoftirqExit      = "softirq_exit"
+	wprofProgSoftirqRaise     = "softirq_raise"
 	wprofProgSwitchFinished   = "switch_finished"
 	wprofProgTaskRename       = "task_rename"
 	wprofProgTasks            = "tasks"
@@ -124,6 +130,8 @@ type wprofSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
 	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
+	IrqHandlerEntry  *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
+	IrqHandlerExit   *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.ProgramSpec `ebpf:"new_program"`
 	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
@@ -134,6 +142,9 @@ type wprofProgramSpecs struct {
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SoftirqEntry     *ebpf.ProgramSpec `ebpf:"softirq_entry"`
+	SoftirqExit      *ebpf.ProgramSpec `ebpf:"softirq_exit"`
+	SoftirqRaise     *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename       *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks            *ebpf.ProgramSpec `ebpf:"tasks"`
@@ -146,6 +157,7 @@ type wprofProgramSpecs struct {
 type wprofMapSpecs struct {
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
+	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
@@ -222,6 +234,7 @@ func (o *wprofObjects) Close() error {
 type wprofMaps struct {
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
+	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
@@ -237,6 +250,7 @@ func (m *wprofMaps) Close() error {
 	return _WprofClose(
 		m.Chunks,
 		m.Followed,
+		m.IrqStates,
 		m.Losses,
 		m.NestingLosses,
 		m.NewPrograms,
@@ -297,6 +311,8 @@ type wprofVariables struct {
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
 	Blocked          *ebpf.Program `ebpf:"blocked"`
+	IrqHandlerEntry  *ebpf.Program `ebpf:"irq_handler_entry"`
+	IrqHandlerExit   *ebpf.Program `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.Program `ebpf:"new_program"`
 	Sample           *ebpf.Program `ebpf:"sample"`
 	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
@@ -307,6 +323,9 @@ type wprofPrograms struct {
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.Program `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.Program `ebpf:"sched_waking"`
+	SoftirqEntry     *ebpf.Program `ebpf:"softirq_entry"`
+	SoftirqExit      *ebpf.Program `ebpf:"softirq_exit"`
+	SoftirqRaise     *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename       *ebpf.Program `ebpf:"task_rename"`
 	Tasks            *ebpf.Program `ebpf:"tasks"`
@@ -316,6 +335,8 @@ type wprofPrograms struct {
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
 		p.Blocked,
+		p.IrqHandlerEntry,
+		p.IrqHandlerExit,
 		p.NewProgram,
 		p.Sample,
 		p.SchedExit,
@@ -326,6 +347,9 @@ func (p *wprofPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWakeupNew,
 		p.SchedWaking,
+		p.SoftirqEntry,
+		p.SoftirqExit,
+		p.SoftirqRaise,
 		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,

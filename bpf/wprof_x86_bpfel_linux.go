@@ -18,6 +18,7 @@ import (
 const (
 	wprofMapChunks               = "chunks"
 	wprofMapFollowed             = "followed"
+	wprofMapIrqStates            = "irq_states"
 	wprofMapLosses               = "losses"
 	wprofMapMemos                = "memos"
 	wprofMapNestingLosses        = "nesting_losses"
@@ -33,6 +34,8 @@ const (
 	wprofMapWakeups              = "wakeups"
 	wprofMapWrittenStacks        = "written_stacks"
 	wprofProgBlocked             = "blocked"
+	wprofProgIrqHandlerEntry     = "irq_handler_entry"
+	wprofProgIrqHandlerExit      = "irq_handler_exit"
 	wprofProgNewProgram          = "new_program"
 	wprofProgSample              = "sample"
 	wprofProgSchedExit           = "sched_exit"
@@ -43,6 +46,9 @@ const (
 	wprofProgSchedSwitch         = "sched_switch"
 	wprofProgSchedWakeupNew      = "sched_wakeup_new"
 	wprofProgSchedWaking         = "sched_waking"
+	wprofProgSoftirqEntry        = "softirq_entry"
+	wprofProgSoftirqExit         = "softirq_exit"
+	wprofProgSoftirqRaise        = "softirq_raise"
 	wprofProgSwitchFinished      = "switch_finished"
 	wprofProgTaskRename          = "task_rename"
 	wprofProgTasks               = "tasks"
@@ -134,6 +140,8 @@ type wprofSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
 	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
+	IrqHandlerEntry  *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
+	IrqHandlerExit   *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.ProgramSpec `ebpf:"new_program"`
 	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
@@ -144,6 +152,9 @@ type wprofProgramSpecs struct {
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SoftirqEntry     *ebpf.ProgramSpec `ebpf:"softirq_entry"`
+	SoftirqExit      *ebpf.ProgramSpec `ebpf:"softirq_exit"`
+	SoftirqRaise     *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename       *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks            *ebpf.ProgramSpec `ebpf:"tasks"`
@@ -156,6 +167,7 @@ type wprofProgramSpecs struct {
 type wprofMapSpecs struct {
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
+	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
@@ -242,6 +254,7 @@ func (o *wprofObjects) Close() error {
 type wprofMaps struct {
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
+	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
@@ -262,6 +275,7 @@ func (m *wprofMaps) Close() error {
 	return _WprofClose(
 		m.Chunks,
 		m.Followed,
+		m.IrqStates,
 		m.Losses,
 		m.Memos,
 		m.NestingLosses,
@@ -332,6 +346,8 @@ type wprofVariables struct {
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
 	Blocked          *ebpf.Program `ebpf:"blocked"`
+	IrqHandlerEntry  *ebpf.Program `ebpf:"irq_handler_entry"`
+	IrqHandlerExit   *ebpf.Program `ebpf:"irq_handler_exit"`
 	NewProgram       *ebpf.Program `ebpf:"new_program"`
 	Sample           *ebpf.Program `ebpf:"sample"`
 	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
@@ -342,6 +358,9 @@ type wprofPrograms struct {
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.Program `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.Program `ebpf:"sched_waking"`
+	SoftirqEntry     *ebpf.Program `ebpf:"softirq_entry"`
+	SoftirqExit      *ebpf.Program `ebpf:"softirq_exit"`
+	SoftirqRaise     *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished   *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename       *ebpf.Program `ebpf:"task_rename"`
 	Tasks            *ebpf.Program `ebpf:"tasks"`
@@ -351,6 +370,8 @@ type wprofPrograms struct {
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
 		p.Blocked,
+		p.IrqHandlerEntry,
+		p.IrqHandlerExit,
 		p.NewProgram,
 		p.Sample,
 		p.SchedExit,
@@ -361,6 +382,9 @@ func (p *wprofPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWakeupNew,
 		p.SchedWaking,
+		p.SoftirqEntry,
+		p.SoftirqExit,
+		p.SoftirqRaise,
 		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,

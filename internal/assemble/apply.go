@@ -71,6 +71,10 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		return a.applySample(b, at)
 	case ringdata.KindArgs:
 		a.applyArgs(b)
+	case ringdata.KindText:
+		a.out.types.keep(b)
+	case ringdata.KindTyped:
+		return a.applyTyped(b, at)
 	case merge.KindHole:
 		return a.applyHole(int64(binary.LittleEndian.Uint64(b[merge.HoleFrom:])), at)
 	}

@@ -37,6 +37,7 @@ type stream struct {
 	scratch   format.Task
 	commands  commands
 	waits     waitTable
+	types     typeTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID
@@ -69,6 +70,7 @@ func (s *stream) beginSection() error {
 	s.id = 0
 	s.commands.begin()
 	s.waits.last = 0
+	s.types.last = 0
 	s.summary.Sections++
 	return s.w.Begin(s.session)
 }

@@ -11,6 +11,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/proc"
+	"wprof/internal/sources"
 	"wprof/internal/symbol"
 	"wprof/internal/syscalls"
 	"wprof/internal/waits"
@@ -218,6 +219,10 @@ func (cfg *Config) setFeatures(lists []string) error {
 		for word := range strings.SplitSeq(list, ",") {
 			name, off := strings.CutPrefix(word, "no-")
 			switch g := groupOf(name); {
+			case sources.Of(name) != 0 && off:
+				cfg.Kernel.Sources &^= sources.Of(name)
+			case sources.Of(name) != 0:
+				cfg.Kernel.Sources |= sources.Of(name)
 			case g == format.GroupSamples:
 				cfg.setSamples(!off)
 			case off:
@@ -227,7 +232,7 @@ func (cfg *Config) setFeatures(lists []string) error {
 			}
 		}
 	}
-	if len(groupNames(cfg.groups())) == 0 {
+	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
@@ -255,7 +260,7 @@ func (cfg *Config) groups() format.Group {
 }
 
 // Features returns the words that -f takes, each also with the prefix no-.
-func Features() []string { return groupNames(^format.Group(0)) }
+func Features() []string { return append(groupNames(^format.Group(0)), sources.Words()...) }
 
 // FeatureHint returns advice on a value of -f that names no group: it may be a frequency, which is -F of perf.
 func FeatureHint(value string) string {
@@ -276,6 +281,10 @@ func FeaturesHelp() string {
 			on = append(on, entry)
 		}
 	}
+	for t := range sources.All().Types() {
+		off = append(off, t.Feature+" ("+t.Doc+")")
+	}
+	off = append(off, "irq (both of these)")
 	help := "On by default: " + strings.Join(on, ", ") + "."
 	if len(off) > 0 {
 		help += " Off by default: " + strings.Join(off, ", ") + "."

@@ -65,7 +65,7 @@ func resolved(cfg *Config) []*format.KeyValue {
 	}
 	config := []*format.KeyValue{
 		{Key: "duration", Value: duration},
-		{Key: format.ConfigFeatures, Value: strings.Join(groupNames(cfg.groups()), ",")},
+		{Key: format.ConfigFeatures, Value: strings.Join(append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...), ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}

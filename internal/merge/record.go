@@ -40,6 +40,8 @@ func recordSizes() [256]uint16 {
 		ringdata.KindFree:      FirstFreeSize,
 		ringdata.KindLost:      firstLostSize,
 		ringdata.KindSample:    ringdata.SampleSize,
+		ringdata.KindTyped:     ringdata.TypedSize,
+		ringdata.KindText:      ringdata.TextSize,
 		ringdata.KindTask:      ringdata.TaskSize,
 		ringdata.KindStack:     ringdata.StackSize,
 		ringdata.KindArgs:      ringdata.ArgsSize,

@@ -39,6 +39,7 @@ const (
 	KindFree      = 8
 	KindLost      = 11
 	KindSample    = 13
+	KindTyped     = 14
 	KindEvents    = 64
 	KindTask      = 64
 	KindStack     = 65
@@ -46,12 +47,19 @@ const (
 	KindReturn    = 67
 	KindBlocked   = 68
 	KindWait      = 69
+	KindText      = 70
 )
 
 // enum rec_part
 const (
 	PartStacks = 1
 	PartWait   = 2
+)
+
+// enum rec_type
+const (
+	TypeHardirq = 1
+	TypeSoftirq = 2
 )
 
 // enum rec_wait_flag
@@ -273,6 +281,25 @@ const (
 	TaskSize    = 96
 )
 
+// struct rec_text
+const (
+	TextHdr      = 0
+	TextID       = 16
+	TextText     = 24
+	TextTextSize = 64
+	TextSize     = 88
+)
+
+// struct rec_typed
+const (
+	TypedHdr    = 0
+	TypedStart  = 16
+	TypedType   = 24
+	TypedPad    = 28
+	TypedValues = 32
+	TypedSize   = 32
+)
+
 // struct rec_wait
 const (
 	WaitHdr            = 0
@@ -385,6 +412,13 @@ func Records() []Record {
 			{Name: "kernel", Offset: 24, Size: 8, Signed: false},
 			{Name: "pid", Offset: 32, Size: 4, Signed: false},
 			{Name: "source", Offset: 36, Size: 4, Signed: false},
+		}},
+		{Kind: KindTyped, Size: 32, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "start", Offset: 16, Size: 8, Signed: false},
+			{Name: "type", Offset: 24, Size: 4, Signed: false},
+			{Name: "pad", Offset: 28, Size: 4, Signed: false},
+			{Name: "values", Offset: 32, Size: 0, Signed: false},
 		}},
 	}
 }

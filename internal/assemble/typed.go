@@ -1,0 +1,149 @@
+package assemble
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+	"wprof/internal/sources"
+)
+
+// typeTable keeps event types, and texts of two generations, as a [waitTable] does waits.
+type typeTable struct {
+	byNumber          []*typeDef
+	current, previous map[uint64]*textDef
+	last              uint32 // id of a text that was given last in this section
+	values            []format.Value
+	data              []byte
+}
+
+type typeDef struct {
+	of      sources.Type
+	section uint32 // number of the section in which it is defined
+}
+
+type textDef struct {
+	text    string
+	section uint32
+	id      uint32
+}
+
+// maxTexts bounds the texts of a generation.
+const maxTexts = 1 << 14
+
+func (t *typeTable) rotate() { t.previous, t.current = t.current, nil }
+
+// keep keeps the content of a rec_text.
+func (t *typeTable) keep(b []byte) {
+	id := binary.LittleEndian.Uint64(b[ringdata.TextID:])
+	if t.current[id] != nil || len(t.current) >= maxTexts {
+		return
+	}
+	text, _, _ := bytes.Cut(b[ringdata.TextText:][:ringdata.TextTextSize], []byte{0})
+	d := t.previous[id]
+	if d == nil || d.text != string(text) {
+		d = &textDef{text: string(text)}
+	}
+	t.put(id, d)
+}
+
+func (t *typeTable) put(id uint64, d *textDef) {
+	if t.current == nil {
+		t.current = make(map[uint64]*textDef)
+	}
+	t.current[id] = d
+}
+
+// text returns the id of a text in the stream; 0: it is not known.
+func (t *typeTable) text(s *stream, id uint64) uint64 {
+	d := t.current[id]
+	if d == nil {
+		if d = t.previous[id]; d == nil {
+			return 0
+		}
+		t.put(id, d)
+	}
+	if d.section != s.section {
+		t.last++
+		d.id, d.section = t.last, s.section
+		_ = s.w.DefineText(&format.Text{Id: d.id, Text: []byte(d.text)}) // an error stays with the Writer
+		s.defined()
+	}
+	return uint64(d.id)
+}
+
+// define returns a type, which it defines if the section does not have it yet; nil: this version does not know it. Its id is its number.
+func (t *typeTable) define(s *stream, number uint32) *sources.Type {
+	if t.byNumber == nil {
+		for _, of := range sources.Table() {
+			for int(of.Number) >= len(t.byNumber) {
+				t.byNumber = append(t.byNumber, nil)
+			}
+			of.Def = proto.CloneOf(of.Def)
+			of.Def.Id = of.Number
+			t.byNumber[of.Number] = &typeDef{of: of}
+		}
+	}
+	if int(number) >= len(t.byNumber) || t.byNumber[number] == nil {
+		return nil
+	}
+	d := t.byNumber[number]
+	if d.section != s.section {
+		d.section = s.section
+		_ = s.w.DefineType(d.of.Def)
+		s.defined()
+	}
+	return &d.of
+}
+
+// maxDelay bounds durations: a record may be damaged.
+const maxDelay = int64(1e15)
+
+// typedNumber returns what a value of a record is in the stream.
+func (a *applier) typedNumber(f *format.TypeField, n uint64) uint64 {
+	switch format.ValueType(f.Type) {
+	case format.ValueType_VALUE_TEXT:
+		return a.out.types.text(a.out, n)
+	case format.ValueType_VALUE_DURATION:
+		return uint64(max(0, min(int64(n), maxDelay)))
+	case format.ValueType_VALUE_BOOL:
+		return min(n, 1)
+	}
+	return n
+}
+
+// applyTyped writes an event of a type of its own.
+func (a *applier) applyTyped(b []byte, at int64) error {
+	_ = b[ringdata.TypedSize-1]
+	le := binary.LittleEndian
+	e := a.event(b)
+	if !a.isWritten(e, at) {
+		return nil
+	}
+	types := &a.out.types
+	t := types.define(a.out, le.Uint32(b[ringdata.TypedType:]))
+	if t == nil || len(b) < ringdata.TypedValues+8*len(t.Def.Fields) {
+		return nil
+	}
+	e.Task = a.out.name(a.subject(b))
+	v := e.Typed()
+	v.SetType(uint64(t.Number))
+	e.Time = at
+	if start := int64(le.Uint64(b[ringdata.TypedStart:])); start != 0 {
+		v.SetStart(max(0, min(start, at)))
+	}
+	types.values = types.values[:0]
+	for i, f := range t.Def.Fields {
+		number := a.typedNumber(f, le.Uint64(b[ringdata.TypedValues+8*i:]))
+		types.values = append(types.values, format.Value{Field: f, Number: number})
+	}
+	var err error
+	if types.data, err = t.Def.AppendTyped(types.data[:0], types.values, e.TimeBase()); err != nil {
+		return err
+	}
+	v.SetValues(types.data)
+	return a.out.write(e, at)
+}
