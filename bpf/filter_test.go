@@ -296,6 +296,9 @@ func TestProcessIsFollowedFromItsExec(t *testing.T) {
 			if !slices.ContainsFunc(wanted, func(r record) bool { return r.kind() == ringdata.KindExit && r.tid() == pid }) {
 				t.Fatalf("%d records are wanted, and the exit of the process is not among them", len(wanted))
 			}
+			for wanted[0].kind() == ringdata.KindWaking { // in an interrupt, after the process is added and before its record
+				wanted = wanted[1:]
+			}
 			if first := wanted[0]; !skipped && (first.tid() != pid || first.kind() != ringdata.KindExec && first.kind() != ringdata.KindArgs) {
 				t.Errorf("the first wanted record is of kind %d and of thread %d, want the exec of %d", first.kind(), first.tid(), pid)
 			}
