@@ -250,11 +250,11 @@ const threeThreads = `import os, sys, threading, time
 for _ in range(2): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 print("ready", flush=True)
 sys.stdin.readline()
-os.execv("/bin/sh", ["sh", "-c", "(sleep 0.01; true) & wait"])`
+os.execv("/bin/sh", ["sh", "-c", "(sleep 0.5; true) & wait"])`
 
 func TestProcessIsFollowedFromItsExec(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
+		t.Fatal("there is no python3; scripts/test installs it")
 	}
 	for name, skipped := range map[string]bool{"by the program": false, "when the kernel has skipped the program": true} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ type thread struct {
 
 	samples, faults uint64
 	runs, moved     uint64
-	shortRuns       int64 // ns of runs of less than shortRun
+	shortRuns       int64 // ns of runs of less than shortRun, but for those after waits for disks
 	movedRuns       int64 // ns of runs of less than shortMove that began on another CPU than the one before
 	lastCPU         uint32
 	hasRun          bool
@@ -126,7 +126,7 @@ func (c *Collector) addRunning(t *thread, s *timeline.Span) {
 	}
 	t.in(classOnCPU).add(ns, 1)
 	t.runs++
-	if ns < shortRun {
+	if ns < shortRun && !c.followsDisk(t, s) {
 		t.shortRuns += ns
 	}
 	if t.hasRun && s.CPU != t.lastCPU {
@@ -136,6 +136,11 @@ func (c *Collector) addRunning(t *thread, s *timeline.Span) {
 		}
 	}
 	t.hasRun, t.lastCPU = true, s.CPU
+}
+
+// followsDisk reports whether a thread runs because its disk is ready: those wakeups are not too many, but as many as it reads and writes.
+func (c *Collector) followsDisk(t *thread, s *timeline.Span) bool {
+	return !s.Off.Preempted && slices.Contains(waits.DiskClasses(), c.classes.Blocked(s.Stack, s.Wait, s.State, t.who.kernel).Class)
 }
 
 // addRunnable adds a wait for a CPU.

@@ -16,7 +16,8 @@ type capture struct {
 	file        string
 	open, close int64
 	offCPU      map[int32][]interval // by tid, in order of their ends
-	known       map[int32]int64      // by tid, since when its state is known: of a thread that ran while all were listed, from its next switch on
+	preempted   map[int32][]interval
+	known       map[int32]int64 // by tid, since when its state is known: of a thread that ran while all were listed, from its next switch on
 }
 
 // interval is a time that a thread was blocked.
@@ -29,7 +30,7 @@ type interval struct {
 // readCapture reads a capture's off-CPU intervals of blocked threads, and others with a recorded wait: those that ended, and those that lasted to the end.
 func readCapture(t *testing.T, file string) *capture {
 	t.Helper()
-	c := &capture{file: file, offCPU: make(map[int32][]interval), known: make(map[int32]int64)}
+	c := &capture{file: file, offCPU: make(map[int32][]interval), preempted: make(map[int32][]interval), known: make(map[int32]int64)}
 	var r *format.Reader
 	var classes *waits.Classifier
 	begin := func(reader *format.Reader) { r, classes = reader, waits.NewClassifier(reader) }
@@ -55,6 +56,9 @@ func readCapture(t *testing.T, file string) *capture {
 			since, _ := v.Since()
 			if state, _ := v.NextState(); e.Flags&format.SwitchHasWait != 0 || state != format.StateRunnable && state&format.StatePreempted == 0 {
 				add(v.Next(), e.Stack(), e.Wait(), state, since, e.Time, false)
+			} else {
+				tid := r.Task(v.Next()).GetTid()
+				c.preempted[tid] = append(c.preempted[tid], interval{from: since, to: e.Time})
 			}
 		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
 			v := e.StateThread()
