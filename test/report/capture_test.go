@@ -16,8 +16,8 @@ type capture struct {
 	file        string
 	open, close int64
 	offCPU      map[int32][]interval // by tid, in order of their ends
-	preempted   map[int32][]interval
-	known       map[int32]int64 // by tid, since when its state is known: of a thread that ran while all were listed, from its next switch on
+	other       map[int32][]interval // times in which a thread was preempted, or to whose end no switch is reported: see docs/kernels.md
+	known       map[int32]int64      // by tid, since when its state is known: of a thread that ran while all were listed, from its next switch on
 }
 
 // interval is a time that a thread was blocked.
@@ -30,7 +30,7 @@ type interval struct {
 // readCapture reads a capture's off-CPU intervals of blocked threads, and others with a recorded wait: those that ended, and those that lasted to the end.
 func readCapture(t *testing.T, file string) *capture {
 	t.Helper()
-	c := &capture{file: file, offCPU: make(map[int32][]interval), preempted: make(map[int32][]interval), known: make(map[int32]int64)}
+	c := &capture{file: file, offCPU: make(map[int32][]interval), other: make(map[int32][]interval), known: make(map[int32]int64)}
 	var r *format.Reader
 	var classes *waits.Classifier
 	begin := func(reader *format.Reader) { r, classes = reader, waits.NewClassifier(reader) }
@@ -43,12 +43,21 @@ func readCapture(t *testing.T, file string) *capture {
 			c.known[tid] = at
 		}
 	}
+	left := make(map[int32]int64) // by tid, when a thread left its CPU
 	last := tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
 		switch e.Kind {
 		case format.KindSwitch:
 			know(e.Switch().Next(), e.Time)
 		case format.KindStateThread:
 			know(e.Task, e.Time)
+		}
+		if e.Kind == format.KindSwitch {
+			tid := r.Task(e.Task).GetTid()
+			if at, away := left[tid]; away {
+				c.other[tid] = append(c.other[tid], interval{from: at, to: e.Time})
+			}
+			left[tid] = e.Time
+			delete(left, r.Task(e.Switch().Next()).GetTid())
 		}
 		switch {
 		case e.Kind == format.KindSwitch && e.Flags&(format.SwitchHasSince|format.SwitchHasWait) != 0:
@@ -58,7 +67,7 @@ func readCapture(t *testing.T, file string) *capture {
 				add(v.Next(), e.Stack(), e.Wait(), state, since, e.Time, false)
 			} else {
 				tid := r.Task(v.Next()).GetTid()
-				c.preempted[tid] = append(c.preempted[tid], interval{from: since, to: e.Time})
+				c.other[tid] = append(c.other[tid], interval{from: since, to: e.Time})
 			}
 		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
 			v := e.StateThread()

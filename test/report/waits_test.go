@@ -12,7 +12,7 @@ import (
 const (
 	shortest = 2_000_000 // ns of a wait that is compared; shorter ones may have no stack
 	agree    = 0.98      // share of the time of waits that must have their class
-	covered  = 0.9       // share of a thread's own waits, less the time in which it was preempted, that must be in the capture; the rest is on a CPU
+	covered  = 0.9       // share of a thread's own waits, less those in capture.other, that must be in the capture; the rest is on a CPU
 )
 
 // checkWaits compares the classes of each thread's waits with what it waited for.
@@ -50,7 +50,7 @@ func (th *thread) compareWaits(c *capture) (right int64, wrong map[string]int64,
 			wrong[own.class+", not "+i.class.String()] += ns
 		}
 	}
-	for _, i := range c.preempted[th.tid] { // on its way back to the program, whose wait goes on meanwhile
+	for _, i := range c.other[th.tid] { // preempted on its way back to the program, whose wait goes on meanwhile
 		if ns := overlap(i.from, i.to, c.open, c.close); th.at((max(i.from, c.open)+i.to)/2) != nil {
 			missed += ns
 		}
