@@ -22,6 +22,9 @@ func report(markdown, raw string, rows []Row, part bool) error {
 		}
 	}
 	compare(rows, old, part)
+	for i := range rows {
+		rows[i].Machine = machine()
+	}
 	if part {
 		rows = replaced(old, rows)
 	}
@@ -30,7 +33,7 @@ func report(markdown, raw string, rows []Row, part bool) error {
 	fmt.Fprintf(&w, "Written by `scripts/bench` on %s. Each figure is the median of the runs listed below, with its\n"+
 		"95%% interval by order statistics (with fewer than six runs: their range). Slowdowns are ratios of neighbouring runs, which\n"+
 		"alternate. Times include the noise of a shared virtual machine. *Limit* is the one that the project sets itself.\n\n", time.Now().UTC().Format("2006-01-02"))
-	w.WriteString(machine())
+	marks := writeMachines(&w, rows)
 	w.WriteString("\n| What | Median | 95% interval | Limit | Met | Last report |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		lo, hi := r.Interval()
@@ -38,7 +41,7 @@ func report(markdown, raw string, rows []Row, part bool) error {
 		if r.Last != nil {
 			last = number(*r.Last)
 		}
-		fmt.Fprintf(&w, "| %s | %s %s | %s – %s | %s | %s | %s |\n", r.Name, number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held(), last)
+		fmt.Fprintf(&w, "| %s%s | %s %s | %s – %s | %s | %s | %s |\n", r.Name, marks[r.Machine], number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held(), last)
 	}
 	w.WriteString("\n## Every run\n\n")
 	for _, r := range rows {
@@ -90,6 +93,27 @@ func replaced(last, again []Row) []Row {
 	return last
 }
 
+// writeMachines lists the machines that the rows were measured on, and returns a mark for each; "" where it is the only one.
+func writeMachines(w *strings.Builder, rows []Row) map[string]string {
+	var machines []string
+	for _, r := range rows {
+		if !slices.Contains(machines, r.Machine) {
+			machines = append(machines, r.Machine)
+		}
+	}
+	marks := make(map[string]string)
+	if len(machines) == 1 {
+		fmt.Fprintf(w, "Machine: %s\n", machines[0])
+		return marks
+	}
+	w.WriteString("Parts were measured on different machines; a number behind the name says which, and those of one part are of one machine.\n\n")
+	for i, m := range machines {
+		marks[m] = fmt.Sprintf(" (%d)", i+1)
+		fmt.Fprintf(w, "%d. %s\n", i+1, m)
+	}
+	return marks
+}
+
 func machine() string {
 	var uts unix.Utsname
 	_ = unix.Uname(&uts)
@@ -101,13 +125,8 @@ func machine() string {
 			break
 		}
 	}
-	threads, _ := os.ReadFile("/proc/loadavg")
-	tasks := "?"
-	if f := strings.Fields(string(threads)); len(f) > 3 {
-		_, tasks, _ = strings.Cut(f[3], "/")
-	}
 	var si unix.Sysinfo_t
 	_ = unix.Sysinfo(&si)
-	return fmt.Sprintf("Machine: %d × %s, %d MiB, Linux %s (virtual), %s threads, %s.\n",
-		runtime.NumCPU(), model, si.Totalram*uint64(si.Unit)>>20, unix.ByteSliceToString(uts.Release[:]), tasks, runtime.Version())
+	return fmt.Sprintf("%d × %s, %d MiB, Linux %s (virtual), %s.",
+		runtime.NumCPU(), model, si.Totalram*uint64(si.Unit)>>20, unix.ByteSliceToString(uts.Release[:]), runtime.Version())
 }
