@@ -17,7 +17,7 @@ type Row struct {
 	Runs    []float64 `json:"runs"`
 	Command string    `json:"command"`
 	Note    string    `json:"note,omitempty"`
-	Machine string    `json:"machine"` // that it was measured on
+	Machine string    `json:"machine"`        // that it was measured on
 	Last    *float64  `json:"last,omitempty"` // median of the last whole report
 }
 
