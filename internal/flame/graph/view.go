@@ -171,8 +171,10 @@ func WaitKind(c *profile.Cell) Kind {
 	switch {
 	case c.Class == profile.ClassBlocked || c.Class == profile.ClassIdle:
 		return KindWait + Kind(c.Wait.Class)
+	case c.Class == profile.ClassPreempted:
+		return KindWait + Kind(waits.Preempted)
 	case c.Class.Delay():
-		return KindDelay
+		return KindWait + Kind(waits.Runnable)
 	}
 	return KindRoot
 }

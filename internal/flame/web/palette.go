@@ -142,8 +142,10 @@ func WaitTones() []Tone {
 		hue := math.Mod(25+137.5*float64(c.Class), 360) // the golden angle
 		t := Tone{WaitTone(c.Class), [Schemes]string{lch(0.80, 0.11, hue).hex(), lch(0.50, 0.10, hue).hex()}}
 		switch c.Class {
-		case waits.Runnable, waits.Preempted:
+		case waits.Runnable:
 			t.Hex = runnable()
+		case waits.Preempted:
+			t.Hex = [Schemes]string{lch(0.72, 0.17, 50).hex(), lch(0.46, 0.115, 50).hex()}
 		case waits.Unknown:
 			t.Hex = [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}
 		}
