@@ -42,7 +42,7 @@ class Page:
     def state(self, bits):
         if bits == 0:
             return "R"
-        return "".join(name for bit, name in sorted(self.states, key=lambda s: s[1] == "K") if bit and bits & bit)
+        return "".join(name for bit, name in sorted(self.states, key=lambda s: "Ki+".find(s[1])) if bit and bits & bit)
 
 
 class Bytes:
