@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"google.golang.org/protobuf/proto"
-
 	"wprof/format"
 	"wprof/internal/ringdata"
 	"wprof/internal/sources"
@@ -82,7 +80,6 @@ func (t *typeTable) define(s *stream, number uint32) *sources.Type {
 			for int(of.Number) >= len(t.byNumber) {
 				t.byNumber = append(t.byNumber, nil)
 			}
-			of.Def = proto.CloneOf(of.Def)
 			of.Def.Id = of.Number
 			t.byNumber[of.Number] = &typeDef{of: of}
 		}

@@ -28,17 +28,22 @@ func kernelFunctions() []function {
 // userFunctions distinguish waits for futexes. They are compared with the innermost frames of the user's part of a stack. Names of functions are
 // those of glibc, musl, the C++, Rust, Go and Java runtimes and CPython.
 func userFunctions() []function {
-	return []function{
+	return append(semaphoreFunctions(), []function{
 		{"pthread_mutex_lock", Lock}, {"pthread_mutex_timedlock", Lock}, {"pthread_mutex_clocklock", Lock}, {"pthread_mutex_cond_lock", Lock}, {"lll_lock_wait", Lock}, {"lll_mutex_lock", Lock},
 		{"pthread_rwlock_", Lock}, {"futex_mutex::Mutex::lock", Lock}, {"std::sys::sync::mutex::futex", Lock}, {"std::sys::sync::rwlock", Lock},
 		{"Monitor::lock", Lock}, {"Mutex::lock", Lock}, {"absl::Mutex::Lock", Lock},
 		{"runtime.lock2", Lock}, {"parking_lot::raw_mutex", Lock}, {"parking_lot::raw_rwlock", Lock}, {"WTF::ParkingLot", Lock},
 		{"java.util.concurrent.locks.ReentrantLock", Lock}, {"java.util.concurrent.locks.ReentrantReadWriteLock", Lock},
 		{"pthread_join", Child}, {"pthread_clockjoin", Child}, {"pthread_timedjoin", Child},
-		{"pthread_cond_", Condition}, {"sem_wait", Condition}, {"sem_timedwait", Condition}, {"sem_clockwait", Condition}, {"new_sem_wait", Condition}, {"pthread_barrier_wait", Condition},
+		{"pthread_cond_", Condition}, {"pthread_barrier_wait", Condition},
 		{"runtime.notesleep", Condition}, {"runtime.notetsleep", Condition}, {"runtime.semasleep", Condition}, {"ObjectMonitor::wait", Condition},
 		{"std::sys::sync::condvar", Condition}, {"std::__atomic_wait", Condition},
-	}
+	}...)
+}
+
+// semaphoreFunctions are those of the C library that wait for a semaphore.
+func semaphoreFunctions() []function {
+	return []function{{"sem_wait", Condition}, {"sem_timedwait", Condition}, {"sem_clockwait", Condition}, {"new_sem_wait", Condition}}
 }
 
 // builtOnConditions are functions of runtimes that wait for something else by means of a condition variable: Java's monitors and

@@ -1,6 +1,6 @@
 package waits
 
-import "strings"
+import "slices"
 
 // Semaphore finds out whether threads wait for a semaphore because others of them have it, as for the connections of a pool or a lock of
 // Python, or because there is no work, as for the items of a queue. The calls are the same. In the first case, the thread that ends a wait is
@@ -40,7 +40,7 @@ func (s *Semaphore) Add(waiter, by int32, from, to int64) {
 
 // IsLock reports whether threads waited for others of them that had the semaphore.
 func (s *Semaphore) IsLock() bool {
-	return s != nil && s.passes >= leastPasses && 2*s.had > s.waited
+	return s.passes >= leastPasses && 2*s.had > s.waited
 }
 
 // SemaphoreKey identifies a semaphore: by its address in a process.
@@ -51,13 +51,9 @@ type SemaphoreKey struct {
 
 // isSemaphore reports whether a thread waits for a semaphore of the C library.
 func isSemaphore(user []string) bool {
-	for _, name := range user {
-		name = strings.TrimLeft(name, "_")
-		for _, begins := range [...]string{"sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_wait"} {
-			if strings.HasPrefix(name, begins) {
-				return true
-			}
-		}
-	}
-	return false
+	functions := semaphoreFunctions()
+	return slices.ContainsFunc(user, func(name string) bool {
+		_, found := find(functions, name)
+		return found
+	})
 }
