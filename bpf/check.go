@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"wprof/internal/proc"
+	"wprof/internal/sources"
 )
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
@@ -84,6 +85,9 @@ func checkCapabilities() error {
 func checkTracepoint(kernel *btf.Spec, name string) error {
 	var typedef *btf.Typedef
 	if err := kernel.TypeByName("btf_trace_"+name, &typedef); err != nil {
+		if feature := sources.FeatureOf(name); feature != "" {
+			return unsupported(err, "this kernel does not have the tracepoint %s, which -f %s needs", name, feature)
+		}
 		since := "6.1"
 		if name == "sched_exit_tp" {
 			since = "6.15"

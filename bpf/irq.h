@@ -2,24 +2,34 @@
 /*
  * Interrupts, as spans that are written when they end.
  *
- * A CPU runs one handler of a hard interrupt at a time, with interrupts off, and one soft interrupt, which hard ones may interrupt. So each
- * CPU keeps one start of each. It is kept also outside of the window, so that an interrupt that is running when the window opens has its
- * start.
- *
- * Cannot see: interrupts without a handler of a driver, such as the local timer's.
+ * A CPU runs one handler of a hard interrupt at a time, with interrupts off, one interrupt of the kernel's own (x86: local timer, between
+ * CPUs), and one soft interrupt, which hard ones may interrupt. So each CPU keeps one span of each. They are kept also outside of the
+ * window, so that an interrupt that is running when the window opens has its start.
  */
 #ifndef WPROF_IRQ_H
 #define WPROF_IRQ_H
 
 #define SOFTIRQS 16 /* NR_SOFTIRQS is 10 */
 
-/* Two cache lines and a half of each CPU. */
+/* What a CPU is doing. */
+struct cpu_span {
+	__u64 start; /* 0: nothing, or nothing that the filter selects */
+	__u64 end;   /* set outside of the window only */
+	__u32 type;  /* enum rec_type */
+	__u32 tid;   /* thread that is interrupted */
+	__u64 values[3];
+};
+
 struct irq_state {
-	__u64 hardirq; /* when the handler that runs began; 0: none does */
-	__u64 softirq;
-	__u64 delay; /* of the running soft interrupt, from its raise; 0: not known */
+	struct cpu_span hardirq;
+	struct cpu_span vector; /* interrupts without a handler of a driver */
+	struct cpu_span softirq;
+	struct cpu_span call;	/* functions that other CPUs have sent */
 	__u64 raised[SOFTIRQS]; /* when, of those that are pending; 0: not known */
-	__u64 pad[5];
+	struct sent {
+		__u64 at; /* of the first interrupt that the CPU has not handled yet; 0: none, or not known */
+		__u64 cpu;
+	} sent[IPI_KINDS];
 };
 
 struct {
@@ -36,13 +46,63 @@ static __always_inline struct irq_state *this_irq_state(void)
 	return bpf_map_lookup_elem(&irq_states, &cpu);
 }
 
+/* Returns false if the filter does not select the interrupted thread. */
+static __always_inline bool begin_span(struct cpu_span *span, __u32 type)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	span->start = 0;
+	if (!passes_filter_noinline(task))
+		return false;
+	span->start = bpf_ktime_get_ns();
+	span->type = type;
+	span->tid = task->pid;
+	return true;
+}
+
+/* at is 0, or the close of the window, at which the span is open on the CPU. */
+static __always_inline void write_span(const struct cpu_span *span, __u32 count, __u32 cpu, __u64 at)
+{
+	__u64 *values = reserve_typed_of(span->tid, span->type, span->start, count);
+
+	if (!values)
+		return;
+	for (__u32 i = 0; i < count; i++)
+		values[i] = span->values[i];
+	if (at)
+		leave_open(values, cpu, at);
+	submit_typed(values, count);
+}
+
+static __always_inline int end_span(struct cpu_span *span, __u32 count)
+{
+	if (!span->start)
+		return 0;
+	if (!armed) {
+		span->end = bpf_ktime_get_ns();
+		return 0;
+	}
+	write_span(span, count, 0, 0);
+	span->start = 0;
+	return 0;
+}
+
+#define HARDIRQ_VALUES 3
+#define SOFTIRQ_VALUES 2
+#define TIMER_VALUES 0
+#define IPI_VALUES 3
+#define CALL_VALUES 3
+
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(irq_handler_entry, int irq, struct irqaction *action)
 {
 	struct irq_state *state = this_irq_state();
 
-	if (state)
-		state->hardirq = bpf_ktime_get_ns();
+	if (!state || !begin_span(&state->hardirq, TYPE_HARDIRQ))
+		return 0;
+	state->hardirq.values[0] = (__u64)action->name;
+	state->hardirq.values[1] = irq;
+	state->hardirq.values[2] = 0;
 	return 0;
 }
 
@@ -50,23 +110,13 @@ SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(irq_handler_exit, int irq, struct irqaction *action, int ret)
 {
 	struct irq_state *state = this_irq_state();
-	__u64 *values, start, name;
 
 	if (!state)
 		return 0;
-	start = state->hardirq;
-	state->hardirq = 0;
-	if (!armed || !start || !passes_filter(bpf_get_current_task_btf()))
-		return 0;
-	name = intern_text(read_kernel_word((__u64)&action->name));
-	values = reserve_typed(TYPE_HARDIRQ, start, 3);
-	if (!values)
-		return 0;
-	values[0] = name;
-	values[1] = irq;
-	values[2] = ret != 0;
-	submit_typed(values, 3);
-	return 0;
+	if (armed && state->hardirq.start)
+		state->hardirq.values[0] = intern_text(state->hardirq.values[0]);
+	state->hardirq.values[2] = ret != 0;
+	return end_span(&state->hardirq, HARDIRQ_VALUES);
 }
 
 SEC("tp_btf/softirq_raise")
@@ -87,31 +137,166 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 
 	if (!state)
 		return 0;
-	state->softirq = bpf_ktime_get_ns();
 	raised = state->raised[vector & (SOFTIRQS - 1)];
 	state->raised[vector & (SOFTIRQS - 1)] = 0;
-	state->delay = raised ? state->softirq - raised : 0;
+	if (!begin_span(&state->softirq, TYPE_SOFTIRQ))
+		return 0;
+	state->softirq.values[0] = vector;
+	state->softirq.values[1] = raised ? state->softirq.start - raised : 0;
 	return 0;
 }
 
 SEC("tp_btf/softirq_exit")
-int BPF_PROG(softirq_exit, unsigned int vector)
+int softirq_exit(void *ctx)
 {
 	struct irq_state *state = this_irq_state();
-	__u64 *values, start;
+
+	return state ? end_span(&state->softirq, SOFTIRQ_VALUES) : 0;
+}
+
+SEC("tp_btf/local_timer_entry")
+int local_timer_entry(void *ctx)
+{
+	struct irq_state *state = this_irq_state();
+
+	if (state)
+		begin_span(&state->vector, TYPE_TIMER);
+	return 0;
+}
+
+SEC("tp_btf/local_timer_exit")
+int local_timer_exit(void *ctx)
+{
+	struct irq_state *state = this_irq_state();
+
+	return state ? end_span(&state->vector, TIMER_VALUES) : 0;
+}
+
+/* kind is enum rec_ipi. */
+static __always_inline int begin_ipi(__u32 kind)
+{
+	struct irq_state *state = this_irq_state();
+	struct cpu_span *span;
+	struct sent sent;
 
 	if (!state)
 		return 0;
-	start = state->softirq;
-	state->softirq = 0;
-	if (!armed || !start || !passes_filter(bpf_get_current_task_btf()))
+	sent = state->sent[kind];
+	state->sent[kind].at = 0;
+	span = &state->vector;
+	if (!begin_span(span, TYPE_IPI))
 		return 0;
-	values = reserve_typed(TYPE_SOFTIRQ, start, 2);
-	if (!values)
+	span->values[0] = kind;
+	span->values[1] = sent.at && sent.at < span->start ? span->start - sent.at : 0;
+	span->values[2] = sent.at ? sent.cpu : -1;
+	return 0;
+}
+
+static __always_inline int end_ipi(void)
+{
+	struct irq_state *state = this_irq_state();
+
+	return state ? end_span(&state->vector, IPI_VALUES) : 0;
+}
+
+#define IPI_PROGRAMS(name, kind)                                                                                                           \
+	SEC("tp_btf/" #name "_entry") int name##_entry(void *ctx)                                                                          \
+	{                                                                                                                                  \
+		return begin_ipi(kind);                                                                                                    \
+	}                                                                                                                                  \
+	SEC("tp_btf/" #name "_exit") int name##_exit(void *ctx)                                                                            \
+	{                                                                                                                                  \
+		return end_ipi();                                                                                                          \
+	}
+
+IPI_PROGRAMS(reschedule, IPI_RESCHEDULE)
+IPI_PROGRAMS(call_function, IPI_CALL)
+IPI_PROGRAMS(call_function_single, IPI_CALL_SINGLE)
+IPI_PROGRAMS(irq_work, IPI_WORK)
+
+/* Since 6.4. Without a callback it is for the scheduler. */
+SEC("tp_btf/ipi_send_cpu")
+int BPF_PROG(ipi_send_cpu, unsigned int cpu, unsigned long callsite, void *callback)
+{
+	struct irq_state *state = bpf_map_lookup_elem(&irq_states, &cpu);
+	__u32 kind = callback ? IPI_CALL_SINGLE : IPI_RESCHEDULE;
+
+	if (!state || state->sent[kind].at)
 		return 0;
-	values[0] = vector;
-	values[1] = state->delay;
-	submit_typed(values, 2);
+	state->sent[kind].cpu = bpf_get_smp_processor_id();
+	state->sent[kind].at = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Since 6.4. */
+SEC("tp_btf/csd_queue_cpu")
+int csd_queue_cpu(unsigned long long *ctx)
+{
+	note_queued(argument_word(ctx, 3));
+	return 0;
+}
+
+SEC("tp_btf/csd_function_entry")
+int csd_function_entry(unsigned long long *ctx)
+{
+	struct irq_state *state = this_irq_state();
+	struct queued queued = take_queued(argument_word(ctx, 1));
+
+	if (!state || !begin_span(&state->call, TYPE_CALL))
+		return 0;
+	state->call.values[0] = argument_word(ctx, 0);
+	state->call.values[1] = queued_for(&queued, state->call.start);
+	state->call.values[2] = queued.at ? queued.cpu : -1;
+	return 0;
+}
+
+SEC("tp_btf/csd_function_exit")
+int csd_function_exit(void *ctx)
+{
+	struct irq_state *state = this_irq_state();
+
+	if (!state)
+		return 0;
+	if (armed && state->call.start)
+		state->call.values[0] = intern_symbol(state->call.values[0]);
+	return end_span(&state->call, CALL_VALUES);
+}
+
+static __always_inline bool span_is_open(const struct cpu_span *span)
+{
+	return is_open(span->start, span->end);
+}
+
+static long write_open(__u32 cpu, void *ctx)
+{
+	struct irq_state *state = bpf_map_lookup_elem(&irq_states, &cpu);
+
+	if (!state)
+		return 1;
+	if (span_is_open(&state->hardirq)) {
+		state->hardirq.values[0] = intern_text(state->hardirq.values[0]);
+		write_span(&state->hardirq, HARDIRQ_VALUES, cpu, closed_at);
+	}
+	if (span_is_open(&state->softirq))
+		write_span(&state->softirq, SOFTIRQ_VALUES, cpu, closed_at);
+	if (span_is_open(&state->vector)) {
+		if (state->vector.type == TYPE_IPI)
+			write_span(&state->vector, IPI_VALUES, cpu, closed_at);
+		else
+			write_span(&state->vector, TIMER_VALUES, cpu, closed_at);
+	}
+	if (span_is_open(&state->call)) {
+		state->call.values[0] = intern_symbol(state->call.values[0]);
+		write_span(&state->call, CALL_VALUES, cpu, closed_at);
+	}
+	return 0;
+}
+
+/* Writes the interrupts that run at the close of the window. */
+SEC("syscall")
+int open_interrupts(void *ctx)
+{
+	bpf_loop(CPUS_MAX, write_open, NULL, 0);
 	return 0;
 }
 

@@ -31,10 +31,12 @@ enum {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum {
 	BPF_ANY = 0,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_F_USER_STACK = 256,
 	BPF_F_MMAPABLE = 1024,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -67,6 +69,10 @@ struct pcpu_hot { /* x86, 6.2 to 6.14 */
 
 struct irqaction {
 	const char *name;
+};
+
+struct work_struct {
+	void *func;
 };
 
 struct rq {

@@ -3,7 +3,10 @@
 package bpf
 
 import (
+	"fmt"
+
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"wprof/format"
 	"wprof/internal/sources"
@@ -36,13 +39,29 @@ func programs() []program {
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}
+	return append(all, sourcePrograms()...)
+}
+
+// sourcePrograms are those of the event types in the table of sources.
+func sourcePrograms() (all []program) {
+	users := make(map[string]sources.Set) // the types that need a program
 	for _, t := range sources.Table() {
-		for _, name := range t.Programs {
-			p := program{name: name, tracepoint: name, needed: func(o *Options) bool { return o.Sources.Has(t.Number) }}
-			if name == t.Writer() {
-				p.kind = format.KindTyped
+		for _, p := range t.Programs {
+			users[p.Name] |= 1 << t.Number
+		}
+	}
+	for _, t := range sources.Table() {
+		for _, p := range t.Programs {
+			of := users[p.Name]
+			if of == 0 {
+				continue // listed already
 			}
-			all = append(all, p)
+			delete(users, p.Name)
+			listed := program{name: p.Name, tracepoint: p.Tracepoint(), needed: func(o *Options) bool { return o.Sources&of != 0 }}
+			if p.Writes || p.AtClose {
+				listed.kind = format.KindTyped
+			}
+			all = append(all, listed)
 		}
 	}
 	return all
@@ -73,11 +92,25 @@ func allTracepoints() []string { return new(Options).tracepoints() }
 func (o *Options) tracepoints() []string {
 	var names []string
 	for _, p := range programs() {
-		if p.tracepoint != "" && o.needs(p) {
+		if p.tracepoint != "" && o.needs(p) && !sources.IsOptional(p.name) {
 			names = append(names, p.tracepoint)
 		}
 	}
 	return names
+}
+
+// dropMissing drops optional programs whose tracepoints the kernel lacks.
+func dropMissing(spec *ebpf.CollectionSpec, types *btf.Cache) error {
+	kernel, err := types.Kernel()
+	if err != nil {
+		return fmt.Errorf("read the kernel's type information: %w", err)
+	}
+	for _, p := range programs() {
+		if sources.IsOptional(p.name) && spec.Programs[p.name] != nil && checkTracepoint(kernel, p.tracepoint) != nil {
+			delete(spec.Programs, p.name)
+		}
+	}
+	return nil
 }
 
 // dropUnneeded drops the programs that are not needed, and the entries of maps that none uses.
@@ -91,6 +124,9 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 		for _, name := range []string{"written_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}
+	}
+	if o.Sources == 0 {
+		spec.Maps["queued"].MaxEntries = 1
 	}
 	if !o.Unwind.Tables {
 		for _, name := range []string{"unwind_files", "unwind_missed", "unwind_chunks"} {

@@ -47,6 +47,7 @@ enum rec_flag {
 	REC_SUBJECT = 1, /* the filters select the record's own thread; same bit as format.FlagSubject */
 	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
 	REC_LAST = 4,	 /* exit: last thread of the process */
+	REC_OPEN = 4,	 /* typed: it is open at the close of the window; same bit as format.FlagOpen */
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
@@ -323,6 +324,19 @@ struct rec_sample {
 enum rec_type {
 	TYPE_HARDIRQ = 1,
 	TYPE_SOFTIRQ = 2,
+	TYPE_TIMER = 3,
+	TYPE_IPI = 4,
+	TYPE_CALL = 5,
+	TYPE_WORK = 6,
+};
+
+/* What an inter-processor interrupt is for. */
+enum rec_ipi {
+	IPI_RESCHEDULE = 1,
+	IPI_CALL = 2,
+	IPI_CALL_SINGLE = 3,
+	IPI_WORK = 4,
+	IPI_KINDS,
 };
 
 struct rec_typed {

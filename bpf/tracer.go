@@ -42,7 +42,8 @@ type Tracer struct {
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
-	blocked *link.Iter // nil: not requested
+	blocked *link.Iter   // nil: not requested
+	open    []*link.Iter // of threads, for what they have not ended at the close
 }
 
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
@@ -102,6 +103,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	}
 	spec := read.spec.Copy()
 	if err := t.options.configure(spec); err != nil {
+		return err
+	}
+	if err := dropMissing(spec, read.types); err != nil {
 		return err
 	}
 	if err := t.options.findPreemptCount(spec, read.types); err != nil {
@@ -248,6 +252,16 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 	case "sample":
 		return t.attachSample(program.FD())
 	}
+	if program.Type() == ebpf.Syscall {
+		return nil // [Tracer.WriteOpen] runs it
+	}
+	if p.tracepoint == "" && p.kind == format.KindTyped {
+		iter, err := attachIterator(program)
+		if err == nil {
+			t.open = append(t.open, iter)
+		}
+		return err
+	}
 	var l link.Link
 	if p.tracepoint == "" {
 		l, err = t.attachFinish(program)
@@ -285,6 +299,28 @@ func (t *Tracer) Disarm() error {
 		return err
 	}
 	t.AwaitPrograms()
+	return nil
+}
+
+// WriteOpen writes to the rings what has begun before closedAt, the close of the window, and not ended before it. It is called between
+// [Tracer.Disarm] and the last round.
+func (t *Tracer) WriteOpen(closedAt int64) error {
+	if err := t.collection.Variables["closed_at"].Set(uint64(closedAt)); err != nil {
+		return fmt.Errorf("set the close of the window: %w", err)
+	}
+	for _, iter := range t.open {
+		if err := t.readIterator(iter, io.Discard); err != nil {
+			return err
+		}
+	}
+	for _, program := range t.collection.Programs {
+		if program.Type() != ebpf.Syscall {
+			continue
+		}
+		if _, err := program.Run(&ebpf.RunOptions{}); err != nil {
+			return fmt.Errorf("write what is open at the close of the window: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -333,7 +369,7 @@ func (t *Tracer) Close() error {
 	for _, l := range t.links {
 		closeAll(l)
 	}
-	for _, iter := range []*link.Iter{t.tasks, t.blocked} {
+	for _, iter := range append(t.open, t.tasks, t.blocked) {
 		if iter != nil {
 			closeAll(iter)
 		}

@@ -5,10 +5,10 @@
 #ifndef WPROF_TYPED_H
 #define WPROF_TYPED_H
 
-/* Room for the values of an event of the running thread, which begins at start; NULL: there is none, and the loss is counted. */
-static __always_inline __u64 *reserve_typed(__u32 type, __u64 start, __u32 values)
+/* Room for the values of an event, which begins at start; NULL: there is none, and the loss is counted. */
+static __always_inline __u64 *reserve_typed_of(__u32 tid, __u32 type, __u64 start, __u32 values)
 {
-	struct rec_typed *rec = reserve(REC_TYPED, REC_SUBJECT, bpf_get_current_task_btf()->pid, sizeof(*rec) + values * sizeof(__u64));
+	struct rec_typed *rec = reserve(REC_TYPED, REC_SUBJECT, tid, sizeof(*rec) + values * sizeof(__u64));
 
 	if (!rec)
 		return NULL;
@@ -18,15 +18,47 @@ static __always_inline __u64 *reserve_typed(__u32 type, __u64 start, __u32 value
 	return rec->values;
 }
 
+/* The same of the running thread. */
+static __always_inline __u64 *reserve_typed(__u32 type, __u64 start, __u32 values)
+{
+	return reserve_typed_of(bpf_get_current_task_btf()->pid, type, start, values);
+}
+
+/* Makes an event that of a span which is open at the close of the window, on a CPU. */
+static __always_inline void leave_open(__u64 *values, __u32 cpu, __u64 closed_at)
+{
+	struct rec_typed *rec = (struct rec_typed *)values - 1;
+
+	rec->hdr.ts = closed_at;
+	rec->hdr.flags = REC_SUBJECT | REC_OPEN;
+	rec->hdr.cpu = cpu;
+}
+
 static __always_inline void submit_typed(__u64 *values, __u32 count)
 {
 	submit((struct rec_typed *)values - 1, sizeof(struct rec_typed) + count * sizeof(__u64));
 }
 
-/*
- * The id of a text of the kernel that is where it is for longer than a generation; 0: there is no room for it. The text is written once
- * a generation, like a stack.
- */
+/* A text is written once a generation, like a stack. */
+static __always_inline struct rec_text *begin_text(__u64 id)
+{
+	struct rec_text *rec = reserve(REC_TEXT, 0, 0, sizeof(*rec));
+
+	if (rec)
+		rec->id = id;
+	return rec;
+}
+
+static __always_inline __u64 end_text(struct rec_text *rec, const struct stack_mark *mark)
+{
+	__u64 id = rec->id;
+
+	submit(rec, sizeof(*rec));
+	*mark->at = mark->value;
+	return id;
+}
+
+/* The id of a text of the kernel that is where it is for longer than a generation; 0: there is no room for it. */
 static __noinline __u64 intern_text(__u64 text)
 {
 	__u64 id = mix64(text) | 1;
@@ -37,15 +69,84 @@ static __noinline __u64 intern_text(__u64 text)
 		return 0;
 	if (*mark.at == mark.value)
 		return id;
-	rec = reserve(REC_TEXT, 0, 0, sizeof(*rec));
+	rec = begin_text(id);
 	if (!rec)
 		return 0;
-	rec->id = id;
 	if (bpf_probe_read_kernel_str(rec->text, sizeof(rec->text), (void *)text) < 0)
 		rec->text[0] = 0;
-	submit(rec, sizeof(*rec));
-	*mark.at = mark.value;
-	return id;
+	return end_text(rec, &mark);
+}
+
+static const char symbol_format[] = "%ps";
+
+/* The id of the name of a kernel function; 0: there is no room for it. */
+static __noinline __u64 intern_symbol(__u64 address)
+{
+	__u64 id = mix64(~address) | 1;
+	struct stack_mark mark = stack_mark_of(id);
+	struct rec_text *rec;
+
+	if (!mark.at)
+		return 0;
+	if (*mark.at == mark.value)
+		return id;
+	rec = begin_text(id);
+	if (!rec)
+		return 0;
+	if (bpf_snprintf(rec->text, sizeof(rec->text), symbol_format, &address, sizeof(address)) < 0)
+		rec->text[0] = 0;
+	return end_text(rec, &mark);
+}
+
+#define QUEUED 4096 /* a power of two; 96 KiB */
+
+/* When and where something was queued that runs later, by its address. Where two have the same slot, the earlier one's time is not known. */
+struct queued {
+	__u64 key;
+	__u64 at; /* 0: not known */
+	__u64 cpu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, QUEUED);
+	__type(key, __u32);
+	__type(value, struct queued);
+} queued SEC(".maps");
+
+static __always_inline struct queued *queued_slot(__u64 key)
+{
+	__u32 slot = mix64(key) & (QUEUED - 1);
+
+	return bpf_map_lookup_elem(&queued, &slot);
+}
+
+static __always_inline void note_queued(__u64 key)
+{
+	struct queued *q = queued_slot(key);
+
+	if (!q)
+		return;
+	q->key = key;
+	q->cpu = bpf_get_smp_processor_id();
+	q->at = bpf_ktime_get_ns();
+}
+
+static __always_inline struct queued take_queued(__u64 key)
+{
+	struct queued *q = queued_slot(key), taken = {};
+
+	if (q && q->key == key) {
+		taken = *q;
+		q->at = 0;
+	}
+	return taken;
+}
+
+/* How long it was queued until a time; 0: not known. */
+static __always_inline __u64 queued_for(const struct queued *q, __u64 until)
+{
+	return q->at && q->at < until ? until - q->at : 0;
 }
 
 #endif

@@ -8,4 +8,12 @@
 volatile bool armed;		 /* write records */
 volatile __u32 generation;	 /* of the spool; marks of written stacks and bases of packed records have it */
 
+volatile __u64 closed_at;	 /* when the window closed, CLOCK_MONOTONIC ns */
+
+/* Whether what began at start is open at the close. Programs that end it after that set end instead of writing it. */
+static __always_inline bool is_open(__u64 start, __u64 end)
+{
+	return start && start < closed_at && (end < start || end >= closed_at);
+}
+
 #endif

@@ -36,6 +36,7 @@
 #include "sample.h"
 #include "typed.h"
 #include "irq.h"
+#include "workqueue.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -56,6 +57,7 @@ union record {
 	struct rec_typed typed;
 	struct rec_text text;
 	enum rec_type type;
+	enum rec_ipi ipi;
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;

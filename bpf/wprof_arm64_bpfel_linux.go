@@ -16,75 +16,96 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	wprofMapChunks            = "chunks"
-	wprofMapFollowed          = "followed"
-	wprofMapIrqStates         = "irq_states"
-	wprofMapLosses            = "losses"
-	wprofMapNestingLosses     = "nesting_losses"
-	wprofMapNewPrograms       = "new_programs"
-	wprofMapPendingReturns    = "pending_returns"
-	wprofMapRings             = "rings"
-	wprofMapScratch           = "scratch"
-	wprofMapUnwindWakeups     = "unwind_wakeups"
-	wprofMapWakeups           = "wakeups"
-	wprofMapWrittenStacks     = "written_stacks"
-	wprofProgBlocked          = "blocked"
-	wprofProgIrqHandlerEntry  = "irq_handler_entry"
-	wprofProgIrqHandlerExit   = "irq_handler_exit"
-	wprofProgNewProgram       = "new_program"
-	wprofProgSample           = "sample"
-	wprofProgSchedExit        = "sched_exit"
-	wprofProgSchedProcessExec = "sched_process_exec"
-	wprofProgSchedProcessExit = "sched_process_exit"
-	wprofProgSchedProcessFork = "sched_process_fork"
-	wprofProgSchedProcessFree = "sched_process_free"
-	wprofProgSchedSwitch      = "sched_switch"
-	wprofProgSchedWakeupNew   = "sched_wakeup_new"
-	wprofProgSchedWaking      = "sched_waking"
-	wprofProgSoftirqEntry     = "softirq_entry"
-	wprofProgSoftirqExit      = "softirq_exit"
-	wprofProgSoftirqRaise     = "softirq_raise"
-	wprofProgSwitchFinished   = "switch_finished"
-	wprofProgTaskRename       = "task_rename"
-	wprofProgTasks            = "tasks"
-	wprofProgUserWorker       = "user_worker"
-	wprofVarArgsEnabled       = "args_enabled"
-	wprofVarArmed             = "armed"
-	wprofVarAwaited           = "awaited"
-	wprofVarAwaitedExecNs     = "awaited_exec_ns"
-	wprofVarChunkShift        = "chunk_shift"
-	wprofVarClosedAt          = "closed_at"
-	wprofVarFilter            = "filter"
-	wprofVarFollowFailures    = "follow_failures"
-	wprofVarGeneration        = "generation"
-	wprofVarLifeEnabled       = "life_enabled"
-	wprofVarNameCache         = "name_cache"
-	wprofVarOffcpuKernel      = "offcpu_kernel"
-	wprofVarOffcpuMin         = "offcpu_min"
-	wprofVarOffcpuPlace       = "offcpu_place"
-	wprofVarOffcpuUser        = "offcpu_user"
-	wprofVarProbeFired        = "probe_fired"
-	wprofVarRecords           = "records"
-	wprofVarRingBytes         = "ring_bytes"
-	wprofVarRingChunks        = "ring_chunks"
-	wprofVarRingCount         = "ring_count"
-	wprofVarRingsShared       = "rings_shared"
-	wprofVarSampleKernel      = "sample_kernel"
-	wprofVarSampleUser        = "sample_user"
-	wprofVarSeeding           = "seeding"
-	wprofVarSinceEnabled      = "since_enabled"
-	wprofVarStackChecks       = "stack_checks"
-	wprofVarStackDepth        = "stack_depth"
-	wprofVarStacksChecked     = "stacks_checked"
-	wprofVarUnreported        = "unreported"
-	wprofVarUnwindCounted     = "unwind_counted"
-	wprofVarUnwindTables      = "unwind_tables"
-	wprofVarUnwindVersion     = "unwind_version"
-	wprofVarWaitCalls         = "wait_calls"
-	wprofVarWaitsEnabled      = "waits_enabled"
-	wprofVarWakeBytes         = "wake_bytes"
-	wprofVarWakerKernel       = "waker_kernel"
-	wprofVarWakerUser         = "waker_user"
+	wprofMapChunks                   = "chunks"
+	wprofMapFollowed                 = "followed"
+	wprofMapIrqStates                = "irq_states"
+	wprofMapLosses                   = "losses"
+	wprofMapNestingLosses            = "nesting_losses"
+	wprofMapNewPrograms              = "new_programs"
+	wprofMapPendingReturns           = "pending_returns"
+	wprofMapQueued                   = "queued"
+	wprofMapRings                    = "rings"
+	wprofMapScratch                  = "scratch"
+	wprofMapUnwindWakeups            = "unwind_wakeups"
+	wprofMapWakeups                  = "wakeups"
+	wprofMapWorkSpans                = "work_spans"
+	wprofMapWrittenStacks            = "written_stacks"
+	wprofProgBlocked                 = "blocked"
+	wprofProgCallFunctionEntry       = "call_function_entry"
+	wprofProgCallFunctionExit        = "call_function_exit"
+	wprofProgCallFunctionSingleEntry = "call_function_single_entry"
+	wprofProgCallFunctionSingleExit  = "call_function_single_exit"
+	wprofProgCsdFunctionEntry        = "csd_function_entry"
+	wprofProgCsdFunctionExit         = "csd_function_exit"
+	wprofProgCsdQueueCpu             = "csd_queue_cpu"
+	wprofProgIpiSendCpu              = "ipi_send_cpu"
+	wprofProgIrqHandlerEntry         = "irq_handler_entry"
+	wprofProgIrqHandlerExit          = "irq_handler_exit"
+	wprofProgIrqWorkEntry            = "irq_work_entry"
+	wprofProgIrqWorkExit             = "irq_work_exit"
+	wprofProgLocalTimerEntry         = "local_timer_entry"
+	wprofProgLocalTimerExit          = "local_timer_exit"
+	wprofProgNewProgram              = "new_program"
+	wprofProgOpenInterrupts          = "open_interrupts"
+	wprofProgOpenWork                = "open_work"
+	wprofProgRescheduleEntry         = "reschedule_entry"
+	wprofProgRescheduleExit          = "reschedule_exit"
+	wprofProgSample                  = "sample"
+	wprofProgSchedExit               = "sched_exit"
+	wprofProgSchedProcessExec        = "sched_process_exec"
+	wprofProgSchedProcessExit        = "sched_process_exit"
+	wprofProgSchedProcessFork        = "sched_process_fork"
+	wprofProgSchedProcessFree        = "sched_process_free"
+	wprofProgSchedSwitch             = "sched_switch"
+	wprofProgSchedWakeupNew          = "sched_wakeup_new"
+	wprofProgSchedWaking             = "sched_waking"
+	wprofProgSoftirqEntry            = "softirq_entry"
+	wprofProgSoftirqExit             = "softirq_exit"
+	wprofProgSoftirqRaise            = "softirq_raise"
+	wprofProgSwitchFinished          = "switch_finished"
+	wprofProgTaskRename              = "task_rename"
+	wprofProgTasks                   = "tasks"
+	wprofProgUserWorker              = "user_worker"
+	wprofProgWorkqueueExecuteEnd     = "workqueue_execute_end"
+	wprofProgWorkqueueExecuteStart   = "workqueue_execute_start"
+	wprofProgWorkqueueQueueWork      = "workqueue_queue_work"
+	wprofVarArgsEnabled              = "args_enabled"
+	wprofVarArmed                    = "armed"
+	wprofVarAwaited                  = "awaited"
+	wprofVarAwaitedExecNs            = "awaited_exec_ns"
+	wprofVarChunkShift               = "chunk_shift"
+	wprofVarClosedAt                 = "closed_at"
+	wprofVarFilter                   = "filter"
+	wprofVarFollowFailures           = "follow_failures"
+	wprofVarGeneration               = "generation"
+	wprofVarLifeEnabled              = "life_enabled"
+	wprofVarNameCache                = "name_cache"
+	wprofVarOffcpuKernel             = "offcpu_kernel"
+	wprofVarOffcpuMin                = "offcpu_min"
+	wprofVarOffcpuPlace              = "offcpu_place"
+	wprofVarOffcpuUser               = "offcpu_user"
+	wprofVarProbeFired               = "probe_fired"
+	wprofVarRecords                  = "records"
+	wprofVarRingBytes                = "ring_bytes"
+	wprofVarRingChunks               = "ring_chunks"
+	wprofVarRingCount                = "ring_count"
+	wprofVarRingsShared              = "rings_shared"
+	wprofVarSampleKernel             = "sample_kernel"
+	wprofVarSampleUser               = "sample_user"
+	wprofVarSeeding                  = "seeding"
+	wprofVarSinceEnabled             = "since_enabled"
+	wprofVarStackChecks              = "stack_checks"
+	wprofVarStackDepth               = "stack_depth"
+	wprofVarStacksChecked            = "stacks_checked"
+	wprofVarUnreported               = "unreported"
+	wprofVarUnwindCounted            = "unwind_counted"
+	wprofVarUnwindTables             = "unwind_tables"
+	wprofVarUnwindVersion            = "unwind_version"
+	wprofVarWaitCalls                = "wait_calls"
+	wprofVarWaitsEnabled             = "waits_enabled"
+	wprofVarWakeBytes                = "wake_bytes"
+	wprofVarWakerKernel              = "waker_kernel"
+	wprofVarWakerUser                = "waker_user"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -129,26 +150,45 @@ type wprofSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
-	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
-	IrqHandlerEntry  *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
-	IrqHandlerExit   *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
-	NewProgram       *ebpf.ProgramSpec `ebpf:"new_program"`
-	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
-	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
-	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
-	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
-	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
-	SchedProcessFree *ebpf.ProgramSpec `ebpf:"sched_process_free"`
-	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
-	SchedWakeupNew   *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
-	SchedWaking      *ebpf.ProgramSpec `ebpf:"sched_waking"`
-	SoftirqEntry     *ebpf.ProgramSpec `ebpf:"softirq_entry"`
-	SoftirqExit      *ebpf.ProgramSpec `ebpf:"softirq_exit"`
-	SoftirqRaise     *ebpf.ProgramSpec `ebpf:"softirq_raise"`
-	SwitchFinished   *ebpf.ProgramSpec `ebpf:"switch_finished"`
-	TaskRename       *ebpf.ProgramSpec `ebpf:"task_rename"`
-	Tasks            *ebpf.ProgramSpec `ebpf:"tasks"`
-	UserWorker       *ebpf.ProgramSpec `ebpf:"user_worker"`
+	Blocked                 *ebpf.ProgramSpec `ebpf:"blocked"`
+	CallFunctionEntry       *ebpf.ProgramSpec `ebpf:"call_function_entry"`
+	CallFunctionExit        *ebpf.ProgramSpec `ebpf:"call_function_exit"`
+	CallFunctionSingleEntry *ebpf.ProgramSpec `ebpf:"call_function_single_entry"`
+	CallFunctionSingleExit  *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
+	CsdFunctionEntry        *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
+	CsdFunctionExit         *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
+	CsdQueueCpu             *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
+	IpiSendCpu              *ebpf.ProgramSpec `ebpf:"ipi_send_cpu"`
+	IrqHandlerEntry         *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
+	IrqHandlerExit          *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
+	IrqWorkEntry            *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
+	IrqWorkExit             *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
+	LocalTimerEntry         *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
+	LocalTimerExit          *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
+	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
+	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
+	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
+	RescheduleEntry         *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
+	RescheduleExit          *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
+	Sample                  *ebpf.ProgramSpec `ebpf:"sample"`
+	SchedExit               *ebpf.ProgramSpec `ebpf:"sched_exit"`
+	SchedProcessExec        *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
+	SchedProcessExit        *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
+	SchedProcessFork        *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
+	SchedProcessFree        *ebpf.ProgramSpec `ebpf:"sched_process_free"`
+	SchedSwitch             *ebpf.ProgramSpec `ebpf:"sched_switch"`
+	SchedWakeupNew          *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
+	SchedWaking             *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SoftirqEntry            *ebpf.ProgramSpec `ebpf:"softirq_entry"`
+	SoftirqExit             *ebpf.ProgramSpec `ebpf:"softirq_exit"`
+	SoftirqRaise            *ebpf.ProgramSpec `ebpf:"softirq_raise"`
+	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
+	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
+	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
+	UserWorker              *ebpf.ProgramSpec `ebpf:"user_worker"`
+	WorkqueueExecuteEnd     *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
+	WorkqueueExecuteStart   *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
+	WorkqueueQueueWork      *ebpf.ProgramSpec `ebpf:"workqueue_queue_work"`
 }
 
 // wprofMapSpecs contains maps before they are loaded into the kernel.
@@ -162,10 +202,12 @@ type wprofMapSpecs struct {
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
+	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
 	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
+	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
 }
 
@@ -239,10 +281,12 @@ type wprofMaps struct {
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
+	Queued         *ebpf.Map `ebpf:"queued"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
 	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
+	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
 }
 
@@ -255,10 +299,12 @@ func (m *wprofMaps) Close() error {
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
+		m.Queued,
 		m.Rings,
 		m.Scratch,
 		m.UnwindWakeups,
 		m.Wakeups,
+		m.WorkSpans,
 		m.WrittenStacks,
 	)
 }
@@ -310,34 +356,69 @@ type wprofVariables struct {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
-	Blocked          *ebpf.Program `ebpf:"blocked"`
-	IrqHandlerEntry  *ebpf.Program `ebpf:"irq_handler_entry"`
-	IrqHandlerExit   *ebpf.Program `ebpf:"irq_handler_exit"`
-	NewProgram       *ebpf.Program `ebpf:"new_program"`
-	Sample           *ebpf.Program `ebpf:"sample"`
-	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
-	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
-	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
-	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
-	SchedProcessFree *ebpf.Program `ebpf:"sched_process_free"`
-	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
-	SchedWakeupNew   *ebpf.Program `ebpf:"sched_wakeup_new"`
-	SchedWaking      *ebpf.Program `ebpf:"sched_waking"`
-	SoftirqEntry     *ebpf.Program `ebpf:"softirq_entry"`
-	SoftirqExit      *ebpf.Program `ebpf:"softirq_exit"`
-	SoftirqRaise     *ebpf.Program `ebpf:"softirq_raise"`
-	SwitchFinished   *ebpf.Program `ebpf:"switch_finished"`
-	TaskRename       *ebpf.Program `ebpf:"task_rename"`
-	Tasks            *ebpf.Program `ebpf:"tasks"`
-	UserWorker       *ebpf.Program `ebpf:"user_worker"`
+	Blocked                 *ebpf.Program `ebpf:"blocked"`
+	CallFunctionEntry       *ebpf.Program `ebpf:"call_function_entry"`
+	CallFunctionExit        *ebpf.Program `ebpf:"call_function_exit"`
+	CallFunctionSingleEntry *ebpf.Program `ebpf:"call_function_single_entry"`
+	CallFunctionSingleExit  *ebpf.Program `ebpf:"call_function_single_exit"`
+	CsdFunctionEntry        *ebpf.Program `ebpf:"csd_function_entry"`
+	CsdFunctionExit         *ebpf.Program `ebpf:"csd_function_exit"`
+	CsdQueueCpu             *ebpf.Program `ebpf:"csd_queue_cpu"`
+	IpiSendCpu              *ebpf.Program `ebpf:"ipi_send_cpu"`
+	IrqHandlerEntry         *ebpf.Program `ebpf:"irq_handler_entry"`
+	IrqHandlerExit          *ebpf.Program `ebpf:"irq_handler_exit"`
+	IrqWorkEntry            *ebpf.Program `ebpf:"irq_work_entry"`
+	IrqWorkExit             *ebpf.Program `ebpf:"irq_work_exit"`
+	LocalTimerEntry         *ebpf.Program `ebpf:"local_timer_entry"`
+	LocalTimerExit          *ebpf.Program `ebpf:"local_timer_exit"`
+	NewProgram              *ebpf.Program `ebpf:"new_program"`
+	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
+	OpenWork                *ebpf.Program `ebpf:"open_work"`
+	RescheduleEntry         *ebpf.Program `ebpf:"reschedule_entry"`
+	RescheduleExit          *ebpf.Program `ebpf:"reschedule_exit"`
+	Sample                  *ebpf.Program `ebpf:"sample"`
+	SchedExit               *ebpf.Program `ebpf:"sched_exit"`
+	SchedProcessExec        *ebpf.Program `ebpf:"sched_process_exec"`
+	SchedProcessExit        *ebpf.Program `ebpf:"sched_process_exit"`
+	SchedProcessFork        *ebpf.Program `ebpf:"sched_process_fork"`
+	SchedProcessFree        *ebpf.Program `ebpf:"sched_process_free"`
+	SchedSwitch             *ebpf.Program `ebpf:"sched_switch"`
+	SchedWakeupNew          *ebpf.Program `ebpf:"sched_wakeup_new"`
+	SchedWaking             *ebpf.Program `ebpf:"sched_waking"`
+	SoftirqEntry            *ebpf.Program `ebpf:"softirq_entry"`
+	SoftirqExit             *ebpf.Program `ebpf:"softirq_exit"`
+	SoftirqRaise            *ebpf.Program `ebpf:"softirq_raise"`
+	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
+	TaskRename              *ebpf.Program `ebpf:"task_rename"`
+	Tasks                   *ebpf.Program `ebpf:"tasks"`
+	UserWorker              *ebpf.Program `ebpf:"user_worker"`
+	WorkqueueExecuteEnd     *ebpf.Program `ebpf:"workqueue_execute_end"`
+	WorkqueueExecuteStart   *ebpf.Program `ebpf:"workqueue_execute_start"`
+	WorkqueueQueueWork      *ebpf.Program `ebpf:"workqueue_queue_work"`
 }
 
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
 		p.Blocked,
+		p.CallFunctionEntry,
+		p.CallFunctionExit,
+		p.CallFunctionSingleEntry,
+		p.CallFunctionSingleExit,
+		p.CsdFunctionEntry,
+		p.CsdFunctionExit,
+		p.CsdQueueCpu,
+		p.IpiSendCpu,
 		p.IrqHandlerEntry,
 		p.IrqHandlerExit,
+		p.IrqWorkEntry,
+		p.IrqWorkExit,
+		p.LocalTimerEntry,
+		p.LocalTimerExit,
 		p.NewProgram,
+		p.OpenInterrupts,
+		p.OpenWork,
+		p.RescheduleEntry,
+		p.RescheduleExit,
 		p.Sample,
 		p.SchedExit,
 		p.SchedProcessExec,
@@ -354,6 +435,9 @@ func (p *wprofPrograms) Close() error {
 		p.TaskRename,
 		p.Tasks,
 		p.UserWorker,
+		p.WorkqueueExecuteEnd,
+		p.WorkqueueExecuteStart,
+		p.WorkqueueQueueWork,
 	)
 }
 

@@ -74,7 +74,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	case ringdata.KindText:
 		a.out.types.keep(b)
 	case ringdata.KindTyped:
-		return a.applyTyped(b, at)
+		return a.applyTyped(b, at, format.Flags(b[ringdata.HdrFlags])&ringdata.FlagOpen)
 	case merge.KindHole:
 		return a.applyHole(int64(binary.LittleEndian.Uint64(b[merge.HoleFrom:])), at)
 	}

@@ -25,6 +25,7 @@ type finaliser struct {
 
 	open    int64 // when the window opened; 0: not known yet
 	opened  bool  // the stream has begun
+	closed  bool  // all records up to end have been taken
 	end     int64 // no record after this is part of the recording
 	tail    *spool.Tail
 	round   int64 // time of the last round
@@ -145,6 +146,9 @@ func (f *finaliser) until(limit int64) error {
 }
 
 func (f *finaliser) take(record []byte, at int64) error {
+	if f.closed {
+		return f.apply.applyAfterClose(record, f.end)
+	}
 	if f.open == 0 {
 		f.taken = at
 	}
@@ -167,6 +171,9 @@ func (f *finaliser) take(record []byte, at int64) error {
 }
 
 func (f *finaliser) takeSideband(record []byte, at int64) error {
+	if f.closed {
+		return nil
+	}
 	if at >= f.out.due {
 		if err := f.reach(at); err != nil {
 			return err
@@ -176,6 +183,12 @@ func (f *finaliser) takeSideband(record []byte, at int64) error {
 }
 
 func (f *finaliser) sidebandLost(from, at int64) error {
+	if f.closed {
+		at = f.end
+		if from >= at {
+			return nil
+		}
+	}
 	if at >= f.out.due {
 		if err := f.reach(at); err != nil {
 			return err

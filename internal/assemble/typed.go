@@ -112,14 +112,15 @@ func (a *applier) typedNumber(f *format.TypeField, n uint64) uint64 {
 	return n
 }
 
-// applyTyped writes an event of a type of its own.
-func (a *applier) applyTyped(b []byte, at int64) error {
+// applyTyped writes an event of a type of its own; open is format.FlagOpen or 0.
+func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	_ = b[ringdata.TypedSize-1]
 	le := binary.LittleEndian
 	e := a.event(b)
 	if !a.isWritten(e, at) {
 		return nil
 	}
+	e.Flags |= open
 	types := &a.out.types
 	t := types.define(a.out, le.Uint32(b[ringdata.TypedType:]))
 	if t == nil || len(b) < ringdata.TypedValues+8*len(t.Def.Fields) {

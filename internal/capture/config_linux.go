@@ -282,9 +282,11 @@ func FeaturesHelp() string {
 		}
 	}
 	for t := range sources.All().Types() {
-		off = append(off, t.Feature+" ("+t.Doc+")")
+		if t.Doc != "" {
+			off = append(off, t.Feature+" ("+t.Doc+")")
+		}
 	}
-	off = append(off, "irq (both of these)")
+	off = append(off, "irq (all of these)")
 	help := "On by default: " + strings.Join(on, ", ") + "."
 	if len(off) > 0 {
 		help += " Off by default: " + strings.Join(off, ", ") + "."

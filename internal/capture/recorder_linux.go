@@ -384,6 +384,9 @@ func (r *recorder) closeWindow() error {
 	if err := r.tracer.Disarm(); err != nil {
 		return err
 	}
+	if err := r.tracer.WriteOpen(r.closedAt); err != nil {
+		return err
+	}
 	limit := time.Now().Add(drainLimit)
 	for {
 		_, all, err := r.drain.Round()

@@ -7,6 +7,7 @@ const (
 	FlagSubject   = 1
 	FlagObject    = 2
 	FlagLast      = 4
+	FlagOpen      = 4
 	FlagCut       = 8
 	FlagOnCPU     = 16
 	FlagAnnounced = 16
@@ -25,6 +26,15 @@ const (
 	HeaderPacked     = 536870912
 	HeaderDiscarded  = 1073741824
 	HeaderParts      = 2147483648
+)
+
+// enum rec_ipi
+const (
+	IpiReschedule = 1
+	IpiCall       = 2
+	IpiCallSingle = 3
+	IpiWork       = 4
+	IpiKinds      = 5
 )
 
 // enum rec_kind
@@ -60,6 +70,10 @@ const (
 const (
 	TypeHardirq = 1
 	TypeSoftirq = 2
+	TypeTimer   = 3
+	TypeIpi     = 4
+	TypeCall    = 5
+	TypeWork    = 6
 )
 
 // enum rec_wait_flag

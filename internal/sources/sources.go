@@ -8,20 +8,65 @@ import (
 	"slices"
 
 	"wprof/format"
-	"wprof/internal/ringdata"
 )
 
 // Type is an event type that kernel programs write as records of kind typed: enum rec_type in bpf/records.h.
 type Type struct {
 	Number   uint32
 	Feature  string // the word of -f
-	Doc      string // what it shows
-	Programs []string
+	Doc      string // what it shows; of a feature with several types only the first one has it
+	Programs []Program
 	Def      *format.EventType // without the id
 }
 
-// Writer is the program that writes the records: the last one.
-func (t *Type) Writer() string { return t.Programs[len(t.Programs)-1] }
+// Program is a kernel program. Types may share it.
+type Program struct {
+	Name     string // of the C function
+	On       string // tracepoint; "": as the program
+	Writes   bool   // it writes the type's records
+	Optional bool   // kernels that lack the tracepoint do without
+	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
+}
+
+// Tracepoint returns the tracepoint to which the program is attached; "": none.
+func (p *Program) Tracepoint() string {
+	if p.AtClose || p.On != "" {
+		return p.On
+	}
+	return p.Name
+}
+
+// IsOptional reports whether kernels that lack a program's tracepoint do without it.
+func IsOptional(program string) bool {
+	for _, t := range Table() {
+		for _, p := range t.Programs {
+			if p.Name == program {
+				return p.Optional
+			}
+		}
+	}
+	return false
+}
+
+// FeatureOf returns the word of -f that needs a tracepoint; "": none does, or does without it.
+func FeatureOf(tracepoint string) string {
+	for _, t := range Table() {
+		for _, p := range t.Programs {
+			if p.Tracepoint() == tracepoint && !p.Optional && tracepoint != "" {
+				return t.Feature
+			}
+		}
+	}
+	return ""
+}
+
+// pair are the programs at the begin and at the end of a span, which writes it.
+func pair(names ...string) (all []Program) {
+	for _, name := range names {
+		all = append(all, Program{Name: name + "_entry"}, Program{Name: name + "_exit", Writes: true})
+	}
+	return all
+}
 
 // Set is a set of types by their numbers.
 type Set uint64
@@ -69,46 +114,19 @@ func All() (s Set) {
 }
 
 // Words returns all words that -f takes for types.
-func Words() []string { return append(All().Features(), interrupts) }
-
-// interrupts is the group of all kinds of interrupts.
-const interrupts = "irq"
+func Words() (words []string) {
+	words = All().Features()
+	for _, t := range Table() {
+		if group := string(t.Def.Group); !slices.Contains(words, group) {
+			words = append(words, group)
+		}
+	}
+	return words
+}
 
 // Table returns the types, in the order of their numbers.
 func Table() []Type {
-	return []Type{
-		{
-			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
-			Programs: []string{"irq_handler_entry", "irq_handler_exit"},
-			Def: span("hardirq", "Interrupts",
-				&format.TypeField{Name: []byte("handler"), Type: uint32(format.ValueType_VALUE_TEXT), Hint: uint32(format.ValueHint_HINT_NAME)},
-				&format.TypeField{Name: []byte("irq"), Type: uint32(format.ValueType_VALUE_UINT)},
-				&format.TypeField{Name: []byte("handled"), Type: uint32(format.ValueType_VALUE_BOOL)},
-			),
-		},
-		{
-			Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
-			Programs: []string{"softirq_raise", "softirq_entry", "softirq_exit"},
-			Def: span("softirq", "Interrupts",
-				&format.TypeField{Name: []byte("vector"), Type: uint32(format.ValueType_VALUE_ENUM), Hint: uint32(format.ValueHint_HINT_NAME), Names: softirqs()},
-				&format.TypeField{Name: []byte("delay"), Type: uint32(format.ValueType_VALUE_DURATION), Unit: []byte("ns")},
-			),
-		},
-	}
-}
-
-// span is a type of spans on the tracks of CPUs.
-func span(name, track string, fields ...*format.TypeField) *format.EventType {
-	return &format.EventType{
-		Name: []byte(name), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), On: uint32(format.TypeTrack_TRACK_CPU),
-		Track: []byte(track), Colour: []byte(name), Fields: fields,
-	}
-}
-
-// softirqs names the vectors: the enum with HI_SOFTIRQ in include/linux/interrupt.h.
-func softirqs() (names []*format.EnumName) {
-	for i, name := range [...]string{"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"} {
-		names = append(names, &format.EnumName{Number: int64(i), Name: []byte(name)})
-	}
-	return names
+	return slices.Concat(
+		interruptTypes(),
+	)
 }

@@ -16,7 +16,7 @@ func TestTableIsValid(t *testing.T) {
 			t.Errorf("-f %s does not switch on %s", one.Feature, one.Def.Name)
 		}
 	}
-	if Of("irq") != Of("hardirq")|Of("softirq") || Of("sched") != 0 || seen != All() {
+	if Of("irq") != Of("hardirq")|Of("softirq")|Of("ticks")|Of("ipi")|Of("wq") || Of("sched") != 0 || seen != All() {
 		t.Errorf("irq has %b", Of("irq"))
 	}
 }

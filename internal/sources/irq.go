@@ -1,0 +1,79 @@
+package sources
+
+import (
+	"wprof/format"
+	"wprof/internal/ringdata"
+)
+
+// interrupts is the group of all kinds of interrupts.
+const interrupts = "irq"
+
+// openInterrupts writes the interrupts that run at the close.
+func openInterrupts() Program { return Program{Name: "open_interrupts", AtClose: true} }
+
+// interruptTypes are spans on the tracks of CPUs.
+func interruptTypes() []Type {
+	delay := field("delay", format.ValueType_VALUE_DURATION)
+	function := name(field("function", format.ValueType_VALUE_TEXT))
+	sender := field("sender", format.ValueType_VALUE_INT)
+	return []Type{
+		{
+			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
+			Programs: append(pair("irq_handler"), openInterrupts()),
+			Def: interrupt("hardirq", name(field("handler", format.ValueType_VALUE_TEXT)),
+				field("irq", format.ValueType_VALUE_UINT), field("handled", format.ValueType_VALUE_BOOL)),
+		},
+		{
+			Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
+			Programs: append(pair("softirq"), Program{Name: "softirq_raise"}, openInterrupts()),
+			Def:      interrupt("softirq", name(enum("vector", softirqs()...)), delay),
+		},
+		{
+			Number: ringdata.TypeTimer, Feature: "ticks", Doc: "interrupts of the CPUs' own timers (x86)",
+			Programs: append(pair("local_timer"), openInterrupts()),
+			Def:      interrupt("local_timer"),
+		},
+		{
+			Number: ringdata.TypeIpi, Feature: "ipi", Doc: "interrupts between CPUs (x86), and the functions that they call (since 6.4)",
+			Programs: append(pair("reschedule", "call_function", "call_function_single", "irq_work"), Program{Name: "ipi_send_cpu", Optional: true}, openInterrupts()),
+			Def:      interrupt("ipi", name(enum("reason", ipis()...)), delay, sender),
+		},
+		{
+			Number: ringdata.TypeCall, Feature: "ipi",
+			Programs: []Program{
+				{Name: "csd_queue_cpu", Optional: true}, {Name: "csd_function_entry", Optional: true},
+				{Name: "csd_function_exit", Writes: true, Optional: true}, openInterrupts(),
+			},
+			Def: interrupt("ipi_call", function, delay, sender),
+		},
+		{
+			Number: ringdata.TypeWork, Feature: "wq", Doc: "work items of workqueues",
+			Programs: []Program{
+				{Name: "workqueue_queue_work"}, {Name: "workqueue_execute_start"}, {Name: "workqueue_execute_end", Writes: true},
+				{Name: "open_work", AtClose: true},
+			},
+			Def: &format.EventType{
+				Name: []byte("work"), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), Track: []byte("Work"), Colour: []byte("work"),
+				Fields: []*format.TypeField{function, delay, hex(field("work", format.ValueType_VALUE_UINT))},
+			},
+		},
+	}
+}
+
+// interrupt is a type of spans on the tracks of CPUs.
+func interrupt(name string, fields ...*format.TypeField) *format.EventType {
+	return &format.EventType{
+		Name: []byte(name), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), On: uint32(format.TypeTrack_TRACK_CPU),
+		Track: []byte("Interrupts"), Colour: []byte(name), Fields: fields,
+	}
+}
+
+// softirqs names the vectors: the enum with HI_SOFTIRQ in include/linux/interrupt.h.
+func softirqs() []*format.EnumName {
+	return numbered(0, "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+}
+
+// ipis names enum rec_ipi.
+func ipis() []*format.EnumName {
+	return numbered(ringdata.IpiReschedule, "reschedule", "call function", "call function single", "irq_work")
+}
