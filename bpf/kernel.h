@@ -183,6 +183,38 @@ struct uprobe_task {
 	struct return_instance *return_instances; /* the innermost one */
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct kernfs_node {
+	struct kernfs_node *parent;   /* up to 6.14 */
+	struct kernfs_node *__parent;
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id; /* 0: the unified one */
+};
+
+struct cgroup {
+	int level; /* 0: the root */
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+/* The cgroups that a thread is in, one of each hierarchy; kernel/cgroup/cgroup-internal.h. */
+struct css_set {
+	struct cgroup *dfl_cgrp; /* of the unified one */
+	struct list_head cgrp_links;
+};
+
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct list_head cgrp_link; /* in css_set.cgrp_links */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -210,6 +242,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct files_struct *files;
+	struct css_set *cgroups;
 	struct mm_struct *mm;
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;

@@ -67,6 +67,7 @@ static __noinline void count_life_loss(__u32 kind, bool passes)
 
 static __always_inline void write_fork(struct task_struct *parent, struct task_struct *child)
 {
+	__u64 cgroup = intern_cgroup(child); /* before the record that names it */
 	struct rec_fork *rec;
 
 	rec = try_reserve(REC_FORK, 0, parent->pid, sizeof(*rec));
@@ -75,6 +76,7 @@ static __always_inline void write_fork(struct task_struct *parent, struct task_s
 		return;
 	}
 	write_ident(&rec->child, child);
+	rec->cgroup = cgroup;
 	rec->hdr.flags = life_flag(passes_filter_noinline(parent), REC_SUBJECT) | life_flag(ident_passes(&rec->child, child), REC_OBJECT);
 	submit(rec, sizeof(*rec));
 }

@@ -118,7 +118,7 @@ func TestRingsOfAnySizeWrap(t *testing.T) {
 	must(t, tracer.Arm())
 	for ring.Producer() < uint64(10*tracer.options.RingBytes) {
 		for _, r := range drain(tracer) {
-			if r.kind() == 0 || r.kind() > ringdata.KindArgs || len(r.bytes) < 24 {
+			if r.kind() == 0 || r.kind() > ringdata.KindMove || len(r.bytes) < 24 {
 				t.Fatalf("not a record: %v", r)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"wprof/format"
+	"wprof/internal/proc"
 	"wprof/internal/sources"
 )
 
@@ -28,6 +29,7 @@ func programs() []program {
 		{"sched_process_exec", "sched_process_exec", format.KindExec, always},
 		{"new_program", "sched_process_exec", 0, (*Options).takesUserStacks},
 		{"task_rename", "task_rename", format.KindRename, always},
+		{"cgroup_attach_task", "cgroup_attach_task", 0, hasCgroups},
 		{"sched_process_exit", "sched_process_exit", format.KindExit, always},
 		{"sched_process_free", "sched_process_free", format.KindFree, always},
 		{"sched_wakeup_new", "sched_wakeup_new", format.KindWakeupNew, nil},
@@ -69,6 +71,9 @@ func sourcePrograms() (all []program) {
 
 // always is for programs that identify threads, which events of any group refer to.
 func always(*Options) bool { return true }
+
+// hasCgroups reports whether this kernel has cgroups.
+func hasCgroups(*Options) bool { return proc.HasCgroups() }
 
 // takesReturnStacks reports whether the named program takes off-CPU stacks, when the thread is back on a CPU.
 func (o *Options) takesReturnStacks(program string) bool {

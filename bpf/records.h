@@ -39,6 +39,8 @@ enum rec_kind {
 	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
 	REC_WAIT = 69,	  /* also written by that iterator, before the rec_blocked of the thread */
 	REC_TEXT = 70,
+	REC_CGROUP = 71,
+	REC_MOVE = 72,
 };
 
 #define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
@@ -46,7 +48,7 @@ enum rec_kind {
 enum rec_flag {
 	REC_SUBJECT = 1, /* the filters select the record's own thread; same bit as format.FlagSubject */
 	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
-	REC_LAST = 4,	 /* exit: last thread of the process */
+	REC_LAST = 4,	 /* exit: last thread of the process; move: of all its threads */
 	REC_OPEN = 4,	 /* typed: it is open at the close of the window; same bit as format.FlagOpen */
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
@@ -161,6 +163,7 @@ struct rec_packed_waking {
 struct rec_fork {
 	struct rec_hdr hdr; /* tid: the forking thread */
 	struct rec_ident child;
+	__u64 cgroup; /* id of a rec_cgroup: of the child */
 };
 
 struct rec_exec {
@@ -356,6 +359,22 @@ struct rec_text {
 	char text[TEXT_LENGTH]; /* ends with a 0 */
 };
 
+/* The definition of a cgroup: written once a generation, before the first record that refers to its id. */
+struct rec_cgroup {
+	struct rec_hdr hdr;
+	__u64 id;
+	char path[]; /* below the root of its hierarchy, without a 0 */
+};
+
+/* A thread is in another cgroup; its leader, with REC_LAST. */
+struct rec_move {
+	struct rec_hdr hdr;
+	__u64 start_ns; /* task_struct.start_time */
+	__u64 cgroup;	/* id of a rec_cgroup */
+	__u32 pid;
+	__u32 pad;
+};
+
 struct rec_task { /* task iterator */
 	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags: whether the filters select it */
 	struct rec_ident ident;
@@ -363,6 +382,7 @@ struct rec_task { /* task iterator */
 	__s16 prio;
 	__u16 pad;
 	__u64 since_ns; /* with REC_SINCE: estimated start of this state, CLOCK_MONOTONIC ns */
+	__u64 cgroup;	/* id of a rec_cgroup; 0: not known */
 };
 
 #endif

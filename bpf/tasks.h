@@ -119,6 +119,7 @@ int tasks(struct bpf_iter__task *ctx)
 	write_ident(&rec.ident, task);
 	if (ident_passes(&rec.ident, task))
 		rec.hdr.flags |= REC_SUBJECT;
+	rec.cgroup = intern_cgroup(task);
 	rec.hdr.ts = bpf_ktime_get_ns();
 	write_since(&rec, task);
 	bpf_seq_write(ctx->meta->seq, &rec, sizeof(rec));

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/proc"
 )
 
 const defaultRingBytes = 8 << 20
@@ -163,6 +164,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{
+		"cgroups_enabled": hasCgroups(o), "cgroup_v1": proc.V1Hierarchies(),
 		"waits_enabled": o.OffCPU.Waits != nil, "wait_calls": calls,
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
 		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_enabled": !o.NoArgs,

@@ -26,6 +26,7 @@
 #include "wait.h"
 #include "memo.h"
 #include "usermemo.h"
+#include "cgroup.h"
 #include "life.h"
 #include "newprogram.h"
 #include "tasks.h"
@@ -56,6 +57,8 @@ union record {
 	struct rec_sample sample;
 	struct rec_typed typed;
 	struct rec_text text;
+	struct rec_cgroup cgroup;
+	struct rec_move move;
 	enum rec_type type;
 	enum rec_ipi ipi;
 	struct rec_stacks stacks;

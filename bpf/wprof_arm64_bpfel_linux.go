@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	wprofMapCgroupScratch            = "cgroup_scratch"
 	wprofMapChunks                   = "chunks"
 	wprofMapFollowed                 = "followed"
 	wprofMapIrqStates                = "irq_states"
@@ -29,12 +30,14 @@ const (
 	wprofMapUnwindWakeups            = "unwind_wakeups"
 	wprofMapWakeups                  = "wakeups"
 	wprofMapWorkSpans                = "work_spans"
+	wprofMapWrittenCgroups           = "written_cgroups"
 	wprofMapWrittenStacks            = "written_stacks"
 	wprofProgBlocked                 = "blocked"
 	wprofProgCallFunctionEntry       = "call_function_entry"
 	wprofProgCallFunctionExit        = "call_function_exit"
 	wprofProgCallFunctionSingleEntry = "call_function_single_entry"
 	wprofProgCallFunctionSingleExit  = "call_function_single_exit"
+	wprofProgCgroupAttachTask        = "cgroup_attach_task"
 	wprofProgCsdFunctionEntry        = "csd_function_entry"
 	wprofProgCsdFunctionExit         = "csd_function_exit"
 	wprofProgCsdQueueCpu             = "csd_queue_cpu"
@@ -73,6 +76,8 @@ const (
 	wprofVarArmed                    = "armed"
 	wprofVarAwaited                  = "awaited"
 	wprofVarAwaitedExecNs            = "awaited_exec_ns"
+	wprofVarCgroupV1                 = "cgroup_v1"
+	wprofVarCgroupsEnabled           = "cgroups_enabled"
 	wprofVarChunkShift               = "chunk_shift"
 	wprofVarClosedAt                 = "closed_at"
 	wprofVarFilter                   = "filter"
@@ -155,6 +160,7 @@ type wprofProgramSpecs struct {
 	CallFunctionExit        *ebpf.ProgramSpec `ebpf:"call_function_exit"`
 	CallFunctionSingleEntry *ebpf.ProgramSpec `ebpf:"call_function_single_entry"`
 	CallFunctionSingleExit  *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
+	CgroupAttachTask        *ebpf.ProgramSpec `ebpf:"cgroup_attach_task"`
 	CsdFunctionEntry        *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
 	CsdFunctionExit         *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
 	CsdQueueCpu             *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
@@ -195,6 +201,7 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
@@ -208,6 +215,7 @@ type wprofMapSpecs struct {
 	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
+	WrittenCgroups *ebpf.MapSpec `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
 }
 
@@ -219,6 +227,8 @@ type wprofVariableSpecs struct {
 	Armed          *ebpf.VariableSpec `ebpf:"armed"`
 	Awaited        *ebpf.VariableSpec `ebpf:"awaited"`
 	AwaitedExecNs  *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
+	CgroupV1       *ebpf.VariableSpec `ebpf:"cgroup_v1"`
+	CgroupsEnabled *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
 	ChunkShift     *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt       *ebpf.VariableSpec `ebpf:"closed_at"`
 	Filter         *ebpf.VariableSpec `ebpf:"filter"`
@@ -274,6 +284,7 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
@@ -287,11 +298,13 @@ type wprofMaps struct {
 	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
+	WrittenCgroups *ebpf.Map `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
 }
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.CgroupScratch,
 		m.Chunks,
 		m.Followed,
 		m.IrqStates,
@@ -305,6 +318,7 @@ func (m *wprofMaps) Close() error {
 		m.UnwindWakeups,
 		m.Wakeups,
 		m.WorkSpans,
+		m.WrittenCgroups,
 		m.WrittenStacks,
 	)
 }
@@ -317,6 +331,8 @@ type wprofVariables struct {
 	Armed          *ebpf.Variable `ebpf:"armed"`
 	Awaited        *ebpf.Variable `ebpf:"awaited"`
 	AwaitedExecNs  *ebpf.Variable `ebpf:"awaited_exec_ns"`
+	CgroupV1       *ebpf.Variable `ebpf:"cgroup_v1"`
+	CgroupsEnabled *ebpf.Variable `ebpf:"cgroups_enabled"`
 	ChunkShift     *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt       *ebpf.Variable `ebpf:"closed_at"`
 	Filter         *ebpf.Variable `ebpf:"filter"`
@@ -361,6 +377,7 @@ type wprofPrograms struct {
 	CallFunctionExit        *ebpf.Program `ebpf:"call_function_exit"`
 	CallFunctionSingleEntry *ebpf.Program `ebpf:"call_function_single_entry"`
 	CallFunctionSingleExit  *ebpf.Program `ebpf:"call_function_single_exit"`
+	CgroupAttachTask        *ebpf.Program `ebpf:"cgroup_attach_task"`
 	CsdFunctionEntry        *ebpf.Program `ebpf:"csd_function_entry"`
 	CsdFunctionExit         *ebpf.Program `ebpf:"csd_function_exit"`
 	CsdQueueCpu             *ebpf.Program `ebpf:"csd_queue_cpu"`
@@ -404,6 +421,7 @@ func (p *wprofPrograms) Close() error {
 		p.CallFunctionExit,
 		p.CallFunctionSingleEntry,
 		p.CallFunctionSingleExit,
+		p.CgroupAttachTask,
 		p.CsdFunctionEntry,
 		p.CsdFunctionExit,
 		p.CsdQueueCpu,

@@ -23,6 +23,7 @@ func appendTask(b []byte, t *Task) []byte {
 	b = appendNumber(b, 10, uint64(t.Command))
 	b = appendNumber(b, 11, uint64(int64(t.NsTid)))
 	b = appendNumber(b, 12, uint64(int64(t.NsPid)))
+	b = appendNumber(b, 13, uint64(t.Cgroup))
 	b = append(b, t.unknownFields...)
 	return endMember(b, body)
 }
@@ -79,6 +80,8 @@ func (t *Task) set(field protowire.Number, v uint64) bool {
 		t.NsTid = int32(v)
 	case 12:
 		t.NsPid = int32(v)
+	case 13:
+		t.Cgroup = uint32(v)
 	default:
 		return false
 	}

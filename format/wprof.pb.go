@@ -986,6 +986,7 @@ type Task struct {
 	Command       uint32                 `protobuf:"varint,10,opt,name=command,proto3" json:"command,omitempty"`                          // the command line of its process; 0 when not known
 	NsTid         int32                  `protobuf:"varint,11,opt,name=ns_tid,json=nsTid,proto3" json:"ns_tid,omitempty"`                 // tid in the thread's own PID namespace; 0 when that is the first one
 	NsPid         int32                  `protobuf:"varint,12,opt,name=ns_pid,json=nsPid,proto3" json:"ns_pid,omitempty"`                 // pid there
+	Cgroup        uint32                 `protobuf:"varint,13,opt,name=cgroup,proto3" json:"cgroup,omitempty"`                            // the Text with the path of its cgroup; 0 when not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1100,6 +1101,13 @@ func (x *Task) GetNsTid() int32 {
 func (x *Task) GetNsPid() int32 {
 	if x != nil {
 		return x.NsPid
+	}
+	return 0
+}
+
+func (x *Task) GetCgroup() uint32 {
+	if x != nil {
+		return x.Cgroup
 	}
 	return 0
 }
@@ -2955,7 +2963,7 @@ const file_wprof_proto_rawDesc = "" +
 	"rangeStart\x12\x1b\n" +
 	"\trange_end\x18\x13 \x01(\x03R\brangeEnd\x12!\n" +
 	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\x12'\n" +
-	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\x97\x02\n" +
+	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\xaf\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +
@@ -2969,7 +2977,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\acommand\x18\n" +
 	" \x01(\rR\acommand\x12\x15\n" +
 	"\x06ns_tid\x18\v \x01(\x05R\x05nsTid\x12\x15\n" +
-	"\x06ns_pid\x18\f \x01(\x05R\x05nsPid\"?\n" +
+	"\x06ns_pid\x18\f \x01(\x05R\x05nsPid\x12\x16\n" +
+	"\x06cgroup\x18\r \x01(\rR\x06cgroup\"?\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04args\x18\x02 \x01(\fR\x04args\x12\x10\n" +

@@ -48,6 +48,7 @@ func (c *checker) definition(m raw.Member) {
 		}
 		c.refers(word, d.Id, "task", d.Continues)
 		c.refers(word, d.Id, "cmdline", d.Command)
+		c.refers(word, d.Id, "text", d.Cgroup)
 	case *format.Frame:
 		c.refers(word, d.Id, "module", d.Module)
 		c.frame(d)

@@ -73,6 +73,11 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyArgs(b)
 	case ringdata.KindText:
 		a.out.types.keep(b)
+	case ringdata.KindCgroup:
+		a.code.defs.reach(at)
+		a.out.cgroups.keep(b)
+	case ringdata.KindMove:
+		a.applyMove(b, at)
 	case ringdata.KindTyped:
 		return a.applyTyped(b, at, format.Flags(b[ringdata.HdrFlags])&ringdata.FlagOpen)
 	case merge.KindHole:

@@ -15,6 +15,7 @@ func (a *applier) applyFork(b []byte, at int64) error {
 	child := a.identify(&ident, at)
 	child.visible = child.visible || b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	inherit(child, parent)
+	a.setCgroupOf(child, b, ringdata.ForkCgroup)
 	e := a.event(b)
 	if !a.isWritten(e, at) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"wprof/internal/timeline"
 )
 
-// freshName is how long after an event named a thread a list of tasks cannot change the name: the list may have read the
-// old one.
+// freshName is how long after an event named a thread, or moved it to another cgroup, a list of tasks cannot change that: the list may
+// have read the old name or cgroup.
 const freshName = int64(1e6)
 
 // applyTask applies one thread of a list of all tasks. State from events is exact and remains; the list's estimates
@@ -38,6 +38,9 @@ func (a *applier) applyTask(b []byte, at int64) {
 		t.listed = a.list
 	} else {
 		t = a.identify(&ident, at)
+	}
+	if t.moved == 0 || at-t.moved >= freshName {
+		a.setCgroupOf(t, b, ringdata.TaskCgroup)
 	}
 	flags := b[ringdata.HdrFlags]
 	if flags&ringdata.FlagSubject == 0 && ident.pid != a.recorder {

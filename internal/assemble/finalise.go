@@ -82,7 +82,7 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	f.apply.offCPUMin = header.OffCPUMin
 	f.taker = sidebandApplier{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
-	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate(); f.out.types.rotate() }
+	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate(); f.out.types.rotate(); f.out.cgroups.rotate() }
 	f.out.stackOf = f.apply.code.stackOf
 	f.out.waits.calls = syscalls.Names(header.Session.GetMachine())
 	f.in = merge.NewReader(s, merge.Handlers{

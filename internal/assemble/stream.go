@@ -38,6 +38,7 @@ type stream struct {
 	commands  commands
 	waits     waitTable
 	types     typeTable
+	cgroups   cgroupTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID

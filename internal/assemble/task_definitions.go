@@ -23,6 +23,7 @@ func (s *stream) current(t *thread) *definition {
 		identity: t.identity, unknown: !t.identified, idle: t.isIdle, before: t.was.link(s.section),
 		self: t.identified && t.pid == s.sched.recorder && t.pid != 0,
 	}
+	d.cgroup = t.cgroup
 	if t.process != nil {
 		d.command = t.process.command
 	}
@@ -61,7 +62,7 @@ func (s *stream) define(d *definition) format.TaskID {
 		s.summary.Threads++
 	}
 	d.id, d.section, d.before = s.id, s.section, nil
-	t.Command = s.commands.define(s, d.command)
+	t.Command, t.Cgroup = s.commands.define(s, d.command), s.types.defineText(s, d.cgroup)
 	_ = s.w.DefineTask(t) // an error stays with the Writer, and the event's Write returns it
 	s.defined()
 	return d.id

@@ -386,6 +386,7 @@ func (f fields) task() []byte {
 	le.PutUint32(b[ringdata.TaskState:], uint32(f.number("state")))
 	le.PutUint16(b[ringdata.TaskPrio:], uint16(f.or("prio", 120)))
 	le.PutUint64(b[ringdata.TaskSinceNS:], uint64(f.number("since")))
+	le.PutUint64(b[ringdata.TaskCgroup:], hex(f["cgroup"]))
 	return b
 }
 
@@ -454,6 +455,17 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 	case "fork":
 		head(ringdata.KindFork, "parent", ringdata.ForkSize)
 		f.putIdentity(b[ringdata.ForkChild:])
+		le.PutUint64(b[ringdata.ForkCgroup:], hex(f["cgroup"]))
+		b = b[:f.or("size", ringdata.ForkSize)]
+	case "cgroup":
+		head(ringdata.KindCgroup, "none", ringdata.CgroupSize+len(f["path"]))
+		le.PutUint64(b[ringdata.CgroupID:], hex(f["id"]))
+		copy(b[ringdata.CgroupPath:], f["path"])
+	case "move":
+		head(ringdata.KindMove, "tid", ringdata.MoveSize)
+		b[ringdata.HdrFlags] |= uint8(f.number("whole")) * ringdata.FlagLast
+		le.PutUint64(b[ringdata.MoveStartNS:], uint64(f.or("start", 10*f.number("tid"))))
+		le.PutUint64(b[ringdata.MoveCgroup:], hex(f["cgroup"]))
 	case "exec":
 		head(ringdata.KindExec, "tid", ringdata.ExecSize+len(f["file"]))
 		f.putIdentity(b[ringdata.ExecIdent:])

@@ -11,7 +11,8 @@ type thread struct {
 	def     *definition // under which it is known now; nil: its identity has changed since it was used last
 	was     *definition // the definition before, which the next one continues
 	process *process
-	slot    int // in process.threads
+	cgroup  *textDef // path of its cgroup; nil: not known
+	slot    int      // in process.threads
 
 	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
 	// and calls exec exchanges its tid with the leader, to when the record of the exec comes.
@@ -19,6 +20,7 @@ type thread struct {
 	exited bool
 
 	named      int64  // when it was named last by an event
+	moved      int64  // when it was moved to another cgroup last
 	listed     uint32 // number of the last list of tasks that it is in or that it is younger than
 	identified bool   // its identity is known, not only its tid
 	visible    bool   // the filters select it
@@ -58,6 +60,7 @@ type definition struct {
 	idle    bool
 	before  *definition // the same thread's definition before
 	command *command    // nil: not known
+	cgroup  *textDef    // nil: not known
 
 	section uint32 // number of the section in which id is valid
 	id      format.TaskID

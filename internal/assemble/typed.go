@@ -64,13 +64,21 @@ func (t *typeTable) text(s *stream, id uint64) uint64 {
 		}
 		t.put(id, d)
 	}
+	return uint64(t.defineText(s, d))
+}
+
+// defineText returns the id of a text, which it defines if the section does not have it yet; d may be nil.
+func (t *typeTable) defineText(s *stream, d *textDef) uint32 {
+	if d == nil {
+		return 0
+	}
 	if d.section != s.section {
 		t.last++
 		d.id, d.section = t.last, s.section
 		_ = s.w.DefineText(&format.Text{Id: d.id, Text: []byte(d.text)}) // an error stays with the Writer
 		s.defined()
 	}
-	return uint64(d.id)
+	return d.id
 }
 
 // define returns a type, which it defines if the section does not have it yet; nil: this version does not know it. Its id is its number.

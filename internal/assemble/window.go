@@ -5,7 +5,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/merge"
-	"wprof/internal/ringdata"
 	"wprof/internal/spool"
 )
 
@@ -62,7 +61,7 @@ func (f *finaliser) listTasks(c *spool.Chunk) error {
 	if err != nil || b == nil {
 		return err
 	}
-	for ; len(b) >= ringdata.TaskSize; b = b[ringdata.TaskSize:] {
+	for size := f.spool.Header().TaskSize; len(b) >= size; b = b[size:] {
 		f.newest = max(f.newest, merge.RecordTime(b))
 	}
 	return nil

@@ -45,7 +45,7 @@ type taskSink interface {
 }
 
 // taskLists lists all live threads: at the beginning of each generation while there are few, else every 30 s. A list is read in
-// slices of 341 threads, at most one in each round, because its reader has a real-time priority: 20,000 threads at once take
+// slices of 315 threads, at most one in each round, because its reader has a real-time priority: 20,000 threads at once take
 // 20 ms.
 type taskLists struct {
 	open    func() (taskSource, error)

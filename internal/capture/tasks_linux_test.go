@@ -132,7 +132,7 @@ func TestListsComeSoonAfterALoss(t *testing.T) {
 
 func TestANewListLeavesTheOneUnderWayIncomplete(t *testing.T) {
 	f := &fakeTasks{}
-	l := f.lists(1000)
+	l := f.lists(900)
 	if err := l.round(true); err != nil || !l.underWay() {
 		t.Fatal(err, l.underWay())
 	}

@@ -98,7 +98,7 @@ func orLost[T ~uint32, D any](d *D, id T, lost func(T) *D) *D {
 	return d
 }
 
-// defineTask writes a task after those that it continues, each after its command line.
+// defineTask writes a task after those that it continues, each after its command line and the path of its cgroup.
 func (f *Filter) defineTask(id format.TaskID) (err error) {
 	var chain []*format.Task
 	for id != 0 && !f.defined.tasks.has(id) {
@@ -116,6 +116,9 @@ func (f *Filter) defineTask(id format.TaskID) (err error) {
 	for _, d := range slices.Backward(chain) {
 		if err == nil {
 			err = f.defineCommand(d.Command)
+		}
+		if err == nil {
+			err = f.defineText(d.Cgroup)
 		}
 		if err == nil {
 			err = f.w.DefineTask(d)

@@ -174,7 +174,7 @@ func (s *source) parseTasks(begins bool) {
 	if begins {
 		s.intact, s.complete = true, false
 	}
-	for ; len(s.buf)-s.parsed >= ringdata.TaskSize; s.parsed += ringdata.TaskSize {
+	for ; len(s.buf)-s.parsed >= s.taskSize; s.parsed += s.taskSize {
 		b := s.buf[s.parsed:]
 		if b[ringdata.HdrKind] != ringdata.KindTask {
 			continue

@@ -72,7 +72,7 @@ func newReader(s *spool.Spool, h Handlers, damage *spool.Damage, sizes [256]uint
 		r.rings = append(r.rings, ring)
 	}
 	r.tasks = add(rings)
-	r.tasks.tasks, r.tasks.mark = true, never
+	r.tasks.tasks, r.tasks.taskSize, r.tasks.mark = true, s.Header().TaskSize, never
 	// First at equal times, because a mapping applies to samples of the same time.
 	r.side = add(-1)
 	r.side.side, r.side.take = true, r.takeSideband

@@ -12,6 +12,7 @@ import (
 // Records grow at the end. Spools of older recorders have the shorter ones: a struct that has grown keeps its first size here.
 const (
 	FirstFreeSize   = 24 // without an identity
+	firstForkSize   = 80 // without a cgroup
 	firstLostSize   = 88 // with 16 kinds
 	FirstReturnSize = 32 // without a wait
 )
@@ -33,7 +34,7 @@ func recordSizes() [256]uint16 {
 		ringdata.KindSwitch:    ringdata.SwitchSize,
 		ringdata.KindWaking:    ringdata.WakingSize,
 		ringdata.KindWakeupNew: ringdata.WakingSize,
-		ringdata.KindFork:      ringdata.ForkSize,
+		ringdata.KindFork:      firstForkSize,
 		ringdata.KindExec:      ringdata.ExecSize,
 		ringdata.KindRename:    ringdata.RenameSize,
 		ringdata.KindExit:      ringdata.ExitSize,
@@ -47,6 +48,8 @@ func recordSizes() [256]uint16 {
 		ringdata.KindArgs:      ringdata.ArgsSize,
 		ringdata.KindReturn:    FirstReturnSize,
 		ringdata.KindWait:      ringdata.WaitSize,
+		ringdata.KindCgroup:    ringdata.CgroupSize,
+		ringdata.KindMove:      ringdata.MoveSize,
 	}
 	kinds := format.Kinds()
 	for _, r := range ringdata.Records() {

@@ -15,13 +15,14 @@ import (
 // that were reserved after it are not older. If the buffer is full before the end of the round, the older half is yielded as
 // if it were certain; if a later record is older after all, its event is written as late.
 type source struct {
-	scan  *spool.Scanner // reads the file
-	index int
-	tasks bool // records are rec_task structs without headers
-	side  bool // records are those of internal/sideband
-	take  func(record []byte, time int64) error
-	room  int // bytes that buf may hold before it yields the older half
-	sizes [256]uint16
+	scan     *spool.Scanner // reads the file
+	index    int
+	tasks    bool // records are rec_task structs without headers
+	taskSize int  // of each of them
+	side     bool // records are those of internal/sideband
+	take     func(record []byte, time int64) error
+	room     int // bytes that buf may hold before it yields the older half
+	sizes    [256]uint16
 
 	extents []extent
 	front   int // extents before it are done with
@@ -212,7 +213,7 @@ func (s *source) compact() {
 func (s *source) record(e *entry) []byte {
 	b := s.buf[e.at-s.base:]
 	if s.tasks {
-		return b[:ringdata.TaskSize]
+		return b[:s.taskSize]
 	}
 	if s.side {
 		return b

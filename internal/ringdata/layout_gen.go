@@ -58,6 +58,8 @@ const (
 	KindBlocked   = 68
 	KindWait      = 69
 	KindText      = 70
+	KindCgroup    = 71
+	KindMove      = 72
 )
 
 // enum rec_part
@@ -120,6 +122,14 @@ const (
 	BlockedSize        = 56
 )
 
+// struct rec_cgroup
+const (
+	CgroupHdr  = 0
+	CgroupID   = 16
+	CgroupPath = 24
+	CgroupSize = 24
+)
+
 // struct rec_exec
 const (
 	ExecHdr         = 0
@@ -141,9 +151,10 @@ const (
 
 // struct rec_fork
 const (
-	ForkHdr   = 0
-	ForkChild = 16
-	ForkSize  = 80
+	ForkHdr    = 0
+	ForkChild  = 16
+	ForkCgroup = 80
+	ForkSize   = 88
 )
 
 // struct rec_free
@@ -192,6 +203,16 @@ const (
 	LostCounts     = 24
 	LostCountsSize = 256
 	LostSize       = 280
+)
+
+// struct rec_move
+const (
+	MoveHdr     = 0
+	MoveStartNS = 16
+	MoveCgroup  = 24
+	MovePID     = 32
+	MovePad     = 36
+	MoveSize    = 40
 )
 
 // struct rec_packed_return
@@ -292,7 +313,8 @@ const (
 	TaskPrio    = 84
 	TaskPad     = 86
 	TaskSinceNS = 88
-	TaskSize    = 96
+	TaskCgroup  = 96
+	TaskSize    = 104
 )
 
 // struct rec_text
@@ -385,9 +407,10 @@ func Records() []Record {
 			{Name: "prio", Offset: 20, Size: 2, Signed: true},
 			{Name: "target_cpu", Offset: 22, Size: 2, Signed: false},
 		}},
-		{Kind: KindFork, Size: 80, Fields: []Field{
+		{Kind: KindFork, Size: 88, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
 			{Name: "child", Offset: 16, Size: 64, Signed: false},
+			{Name: "cgroup", Offset: 80, Size: 8, Signed: false},
 		}},
 		{Kind: KindExec, Size: 88, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // generation is the payload of a chunk that begins a generation: everything from before it that finalising this generation
@@ -22,10 +23,13 @@ type generation struct {
 const (
 	generationFixed = 32
 
+	firstTaskSize = ringdata.TaskCgroup // of a rec_task without a cgroup
+
 	// Bits of its flags.
 	generationNoSched  = 1
 	generationNewRings = 2
 	generationStacks   = 4
+	generationCgroups  = 8 // each rec_task has its cgroup
 )
 
 func (g *generation) append(b []byte) ([]byte, error) {
@@ -39,6 +43,9 @@ func (g *generation) append(b []byte) ([]byte, error) {
 	}
 	if g.Stacks {
 		flags |= generationStacks
+	}
+	if g.TaskSize == ringdata.TaskSize {
+		flags |= generationCgroups
 	}
 	for _, v := range [...]uint32{g.number, uint32(g.Rings), uint32(g.RecorderPID), flags} {
 		b = le.AppendUint32(b, v)
@@ -64,6 +71,10 @@ func parseGeneration(b []byte) (*generation, error) {
 			Stacks: flags&generationStacks != 0, OffCPUMin: int64(le.Uint64(b[24:])), Session: new(format.Session),
 		},
 		number: le.Uint32(b), newRings: flags&generationNewRings != 0, open: int64(le.Uint64(b[16:])),
+	}
+	g.TaskSize = firstTaskSize
+	if flags&generationCgroups != 0 {
+		g.TaskSize = ringdata.TaskSize
 	}
 	if g.Rings > maxRings {
 		return nil, fmt.Errorf("a spool of %d rings, more than the %d that are allowed", g.Rings, maxRings)

@@ -3,7 +3,22 @@ package spool
 import (
 	"testing"
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
+
+// TestTasksOfOlderSpools: recorders before format 1.8 wrote tasks without a cgroup.
+func TestTasksOfOlderSpools(t *testing.T) {
+	for size, flag := range map[int]byte{ringdata.TaskSize: generationCgroups, ringdata.TaskSize - 8: 0} {
+		b, err := (&generation{Header: Header{Session: &format.Session{Id: 1}, Rings: 1, TaskSize: ringdata.TaskSize}}).append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[12] = flag
+		if g, err := parseGeneration(b); err != nil || g.TaskSize != size {
+			t.Errorf("flags %d: tasks of %+v bytes, want %d (%v)", flag, g, size, err)
+		}
+	}
+}
 
 // FuzzChunks reads payloads of chunks that are read as a whole, and headers, without checksums in the way.
 func FuzzChunks(f *testing.F) {

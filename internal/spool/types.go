@@ -14,6 +14,8 @@ type Header struct {
 	Stacks bool
 	// OffCPUMin is how long a thread must have been off its CPU, ns, for its stack to be written.
 	OffCPUMin int64
+	// TaskSize is the size of a rec_task in the lists of tasks: recorders before format 1.8 wrote them without a cgroup. The Writer sets it.
+	TaskSize int
 }
 
 // Round is one round of draining: the reader noted Time, then read all producer positions, then drained.

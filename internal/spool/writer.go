@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // Writer writes a spool file. It is used by one goroutine; a [Spool] made from it may read at the same time.
@@ -97,6 +98,7 @@ func (w *Writer) Begin(h Header) error {
 		return fmt.Errorf("begin a spool of %d rings: it takes 1 to %d", h.Rings, maxRings)
 	}
 	w.begun = true
+	h.TaskSize = ringdata.TaskSize
 	w.recording = uint32(h.Session.GetId()) ^ uint32(h.Session.GetId()>>32)
 	w.pieceBytes = PieceBytes(h.Rings)
 	h.Session = proto.Clone(h.Session).(*format.Session)

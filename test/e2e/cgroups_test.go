@@ -1,0 +1,229 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// cgroups is a mount of the unified hierarchy for one test, which may make cgroups below base.
+type cgroups struct {
+	t    *testing.T
+	root string // where it is mounted
+	base string // path of a cgroup of the test's own
+}
+
+func newCgroups(t *testing.T) *cgroups {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	root := t.TempDir()
+	if err := unix.Mount("none", root, "cgroup2", 0, ""); err != nil {
+		t.Fatalf("mount the unified hierarchy of cgroups: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
+	c := &cgroups{t, root, ""}
+	c.base = c.make("/wprof-test-" + strconv.Itoa(os.Getpid()) + "-" + t.Name()[4:])
+	return c
+}
+
+// make makes a cgroup, which is removed when the test ends, with the processes in it.
+func (c *cgroups) make(path string) string {
+	c.t.Helper()
+	if err := os.Mkdir(c.root+path, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		_ = os.WriteFile(c.root+path+"/cgroup.kill", []byte("1"), 0)
+		for range 500 {
+			if err := os.Remove(c.root + path); err == nil || os.IsNotExist(err) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		c.t.Errorf("cgroup %s is left", path)
+	})
+	return path
+}
+
+// command is a command that begins in a cgroup.
+func (c *cgroups) command(cgroup string, words ...string) *exec.Cmd {
+	c.t.Helper()
+	dir, err := os.Open(c.root + cgroup)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = dir.Close() })
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	return cmd
+}
+
+func (c *cgroups) moveTo(cgroup string, pid int) {
+	c.t.Helper()
+	if err := os.WriteFile(c.root+cgroup+"/cgroup.procs", []byte(strconv.Itoa(pid)), 0); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ownCgroup is the path that a capture has of a thread whose /proc/PID/cgroup has these lines.
+func ownCgroup(lines string) string {
+	path, systemd, cpu := "/", "", ""
+	for line := range strings.Lines(lines) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) != 3 || fields[2] == "/" {
+			continue
+		}
+		switch controllers := strings.Split(fields[1], ","); {
+		case fields[0] == "0":
+			return fields[2]
+		case slices.Contains(controllers, "name=systemd"):
+			systemd = fields[2]
+		case slices.Contains(controllers, "cpu"):
+			cpu = fields[2]
+		}
+	}
+	for _, p := range []string{systemd, cpu} {
+		if p != "" {
+			return p
+		}
+	}
+	return path
+}
+
+// cgroupsIn are the paths of each thread's cgroups in a capture, one after the other, as far as events have them.
+func cgroupsIn(t *testing.T, capture string) map[int32][]string {
+	t.Helper()
+	all := map[int32][]string{}
+	see := func(r *format.Reader, id format.TaskID) {
+		d := r.Task(id)
+		if d == nil || d.Cgroup == 0 {
+			return
+		}
+		path := string(r.Text(d.Cgroup).Text)
+		if seen := all[d.Tid]; len(seen) == 0 || seen[len(seen)-1] != path {
+			all[d.Tid] = append(seen, path)
+		}
+	}
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
+		see(r, e.Task)
+		switch e.Kind {
+		case format.KindSwitch:
+			see(r, e.Switch().Next())
+		case format.KindFork:
+			see(r, e.Fork().Child())
+		}
+	})
+	return all
+}
+
+// report lets a shell print its id and its cgroups, without another process.
+const reportCgroups = `echo $$; while read -r line; do echo "$line"; done < /proc/self/cgroup`
+
+// TestCgroupsAreThoseOfProc records processes that live for some milliseconds in cgroups that are removed at once, and compares with what
+// the processes read in /proc: of those that begin in their cgroup, of those that move there, and of one beside them.
+func TestCgroupsAreThoseOfProc(t *testing.T) {
+	c := newCgroups(t)
+	want := map[int32][]string{}
+	run := func(cmd *exec.Cmd, before ...string) {
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, rest, _ := strings.Cut(string(out), "\n")
+		pid, err := strconv.Atoi(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[int32(pid)] = append(before, ownCgroup(rest))
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := tools.Record(t, filepath.Join(t.TempDir(), "c.wprof"), nil, func() {
+		for i := range 10 {
+			path := fmt.Sprintf("%s/short %d.scope", c.base, i)
+			if err := os.Mkdir(c.root+path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			run(c.command(path, "sh", "-c", reportCgroups))
+			run(exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs"; `+reportCgroups, c.root+path), ownCgroup(string(own)))
+			if err := os.Remove(c.root + path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(exec.Command("sh", "-c", reportCgroups))
+	})
+	got := cgroupsIn(t, file)
+	for pid, paths := range want {
+		if !slices.Equal(got[pid], paths) {
+			t.Errorf("process %d: cgroups %q, want %q", pid, got[pid], paths)
+		}
+	}
+	if len(want) != 21 {
+		t.Errorf("%d processes", len(want))
+	}
+}
+
+// TestMovesBetweenCgroups records a process with two threads that is moved as a whole, deep down and back, while it runs.
+func TestMovesBetweenCgroups(t *testing.T) {
+	c := newCgroups(t)
+	program := filepath.Join(t.TempDir(), "twothreads")
+	compile(t, "-O1", "-pthread", "-o", program, "testdata/twothreads.c")
+	deep := c.base
+	var made []string
+	for range 12 {
+		deep += "/" + strings.Repeat("d", 100)
+		made = append(made, deep)
+	}
+	for _, path := range made {
+		c.make(path)
+	}
+	before := c.make(c.base + "/before")
+	cmd := c.command(before, program)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	lines := bufio.NewScanner(out)
+	var tids []int32
+	for len(tids) < 2 && lines.Scan() {
+		tid, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tids = append(tids, int32(tid))
+	}
+	file := tools.Record(t, filepath.Join(t.TempDir(), "c.wprof"), nil, func() {
+		for _, to := range []string{deep, before} {
+			time.Sleep(200 * time.Millisecond)
+			c.moveTo(to, cmd.Process.Pid)
+		}
+		time.Sleep(200 * time.Millisecond)
+	})
+	got := cgroupsIn(t, file)
+	for _, tid := range tids {
+		if want := []string{before, deep, before}; !slices.Equal(got[tid], want) {
+			t.Errorf("thread %d: cgroups %.300q, want %.300q", tid, got[tid], want)
+		}
+	}
+}
