@@ -13,6 +13,12 @@ func choose(f Flag, value string) error {
 	}
 	valid := append(f.values(), f.Synonyms...)
 	for _, w := range f.words(value) {
+		if choice, _, ok := strings.Cut(w, "="); ok && slices.Contains(f.Valued, choice) {
+			continue
+		}
+		if slices.Contains(f.Valued, w) {
+			return fmt.Errorf("%q needs a value: %s=VALUE", w, w)
+		}
 		if w == "" && f.CommaList {
 			return EmptyEntry(value, "valid are "+strings.Join(f.Choices, ", "))
 		}
@@ -40,10 +46,27 @@ func (f Flag) words(value string) []string {
 		word, _, _ := strings.Cut(value, "=")
 		return []string{word}
 	case f.CommaList:
-		return strings.Split(value, ",")
+		return f.Split(value)
 	default:
 		return []string{value}
 	}
+}
+
+// Split returns the parts of a list of choices.
+func (f Flag) Split(value string) []string {
+	var parts []string
+	valued := false
+	for word := range strings.SplitSeq(value, ",") {
+		choice, _, hasValue := strings.Cut(word, "=")
+		isValued := hasValue && slices.Contains(f.Valued, choice)
+		if valued && !isValued && !slices.Contains(f.values(), word) {
+			parts[len(parts)-1] += "," + word
+			continue
+		}
+		valued = isValued
+		parts = append(parts, word)
+	}
+	return parts
 }
 
 // values returns all words that may be part of a value.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// nearest returns the valid words that were probably intended by a wrong one: at most three, nearest first.
-func nearest(word string, valid []string) []string {
+// Nearest returns the valid words that were probably intended by a wrong one: at most three, nearest first.
+func Nearest(word string, valid []string) []string {
 	type candidate struct {
 		word string
 		far  int
@@ -37,7 +37,7 @@ func isPart(part, word string) bool {
 
 // didYouMean names the nearest valid words, or all when none is near.
 func didYouMean(word string, valid []string) string {
-	if near := nearest(word, valid); len(near) > 0 {
+	if near := Nearest(word, valid); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", strings.Join(near, " or "))
 	}
 	return "valid are " + strings.Join(valid, ", ")

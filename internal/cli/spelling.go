@@ -163,7 +163,7 @@ func (s *speller) unknown(typed, name string) error {
 	}
 	var near []string
 	if letters := strings.TrimLeft(typed, "-"); len(letters) >= 3 || strings.HasPrefix(typed, "--") {
-		near = nearest("--"+letters, s.longFlags())
+		near = Nearest("--"+letters, s.longFlags())
 	} else if other := swapCase(letters); other != letters {
 		if _, ok := s.named[other]; ok {
 			near = []string{"-" + other}

@@ -34,10 +34,13 @@ type Flag struct {
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
 	Negate    bool
-	Hint      func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
-	Files     bool                      // the value is a file, for completion
-	Mode      bool                      // without the flag the tool does something else, and also with another such flag
-	ListFile  bool                      // @FILE is a value, see [ExpandLists]; for completion
+	// Valued are those of Choices that are followed by = and a value, which may have commas: what follows a comma belongs to it unless it is
+	// a choice.
+	Valued   []string
+	Hint     func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
+	Files    bool                      // the value is a file, for completion
+	Mode     bool                      // without the flag the tool does something else, and also with another such flag
+	ListFile bool                      // @FILE is a value, see [ExpandLists]; for completion
 
 	Check func(string) error // validates a value before anything else happens
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/glob"
 )
 
 // FuzzCommandLine reads the values of flags that name threads, CPUs and times.
@@ -19,7 +20,7 @@ func FuzzCommandLine(f *testing.F) {
 		_, _ = parseIDs([]string{text})
 		_ = checkIDs(text)
 		if checkGlob(text) == nil {
-			match(text, name)
+			glob.Match(text, name)
 		}
 		if bound, err := ParseBound(text); err == nil {
 			_, _ = bound.resolve(0, nil)

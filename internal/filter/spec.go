@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/glob"
 )
 
 // Spec selects threads. An allow-list that is not empty is a condition: a thread must match one of its
@@ -55,5 +56,5 @@ func (s *Spec) keeps(d *format.Task, descends bool) bool {
 func has(d *format.Task, flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
 
 func matches(globs []string, name []byte) bool {
-	return slices.ContainsFunc(globs, func(g string) bool { return match(g, name) })
+	return slices.ContainsFunc(globs, func(g string) bool { return glob.Match(g, name) })
 }

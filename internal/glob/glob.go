@@ -1,7 +1,8 @@
-package filter
+// Package glob compares names with globs.
+package glob
 
-// match reports whether a name is what a glob describes: * stands for any bytes, ? for one, everything else for itself.
-func match(glob string, name []byte) bool {
+// Match reports whether a name is what a glob describes: * stands for any bytes, ? for one, everything else for itself.
+func Match(glob string, name []byte) bool {
 	i, j := 0, 0
 	star, mark := -1, 0 // the last * and how much of the name it has taken
 	for j < len(name) {
