@@ -14,6 +14,7 @@ type Arg struct {
 	Name     string // of the field
 	Type     format.ValueType
 	List     bool
+	Hex      bool   // of a number: it is shown in hexadecimal
 	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, 0 for none, of lists the number of elements
 	Text     string // of texts, named enumerations, and bytes as hexadecimal digits; valid UTF-8
 	Task     *Task  // nil: none
@@ -100,6 +101,7 @@ func (m *Maker) labelsOf(t *format.EventType) *Labels {
 
 func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: format.ValueType(v.Field.Type), List: v.Field.List, Number: v.Number}
+	a.Hex = v.Field.Hint == uint32(format.ValueHint_HINT_HEX)
 	if v.Field.List {
 		for one := range v.Elements(e.TimeBase()) {
 			a.Elements = append(a.Elements, m.single(a, &one, e))
@@ -181,6 +183,10 @@ func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []b
 		return append(b, ']')
 	}
 	switch a.Type {
+	case format.ValueType_VALUE_UINT, format.ValueType_VALUE_INT:
+		if a.Hex {
+			return appendHex(b, a)
+		}
 	case format.ValueType_VALUE_BOOL:
 		return strconv.AppendBool(b, a.Number != 0)
 	case format.ValueType_VALUE_FLOAT:
@@ -200,8 +206,20 @@ func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []b
 			return AppendString(b, a.Text)
 		}
 		return strconv.AppendInt(b, int64(a.Number), 10)
-	case format.ValueType_VALUE_INT:
+	}
+	if a.Type == format.ValueType_VALUE_INT {
 		return strconv.AppendInt(b, int64(a.Number), 10)
 	}
 	return strconv.AppendUint(b, a.Number, 10)
+}
+
+// appendHex appends a number as a text: many readers of JSON have no whole numbers beyond 2^53, as addresses of the kernel are.
+func appendHex(b []byte, a *Arg) []byte {
+	n := a.Number
+	b = append(b, '"')
+	if a.Type == format.ValueType_VALUE_INT && int64(n) < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = strconv.AppendUint(append(b, "0x"...), n, 16)
+	return append(b, '"')
 }
