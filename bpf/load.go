@@ -29,7 +29,7 @@ func loadCollection(spec *ebpf.CollectionSpec, types *btf.Cache) (*ebpf.Collecti
 		c.Close()
 		return nil, err
 	}
-	l := loader{spec: spec, types: types, kernel: kernel, maps: c.Maps, names: longestFirst(spec.Programs), programs: c.Programs}
+	l := loader{types: types, kernel: kernel, maps: c.Maps, specs: spec.Programs, names: longestFirst(spec.Programs), programs: c.Programs}
 	if err := l.load(); err != nil {
 		c.Close()
 		return nil, err
@@ -47,11 +47,11 @@ func longestFirst(programs map[string]*ebpf.ProgramSpec) []string {
 
 // loader loads programs that share maps.
 type loader struct {
-	spec   *ebpf.CollectionSpec
 	types  *btf.Cache
 	kernel *btf.Spec // without the types of modules, which the library does not read safely on several threads
 	maps   map[string]*ebpf.Map
 
+	specs    map[string]*ebpf.ProgramSpec
 	mu       sync.Mutex
 	names    []string // not yet loaded
 	programs map[string]*ebpf.Program
@@ -63,7 +63,7 @@ func (l *loader) load() error {
 	for range min(runtime.GOMAXPROCS(0), len(l.names)) {
 		workers.Go(func() {
 			for name := l.next(); name != ""; name = l.next() {
-				p, err := l.loadProgram(name)
+				p, err := l.loadProgram(l.specs[name])
 				l.loaded(name, p, err)
 			}
 		})
@@ -94,8 +94,8 @@ func (l *loader) loaded(name string, p *ebpf.Program, err error) {
 	l.programs[name] = p
 }
 
-func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
-	program := l.spec.Programs[name].Copy()
+func (l *loader) loadProgram(of *ebpf.ProgramSpec) (*ebpf.Program, error) {
+	program, name := of.Copy(), of.Name
 	for i := range program.Instructions {
 		ins := &program.Instructions[i]
 		m := l.maps[ins.Reference()]
@@ -113,6 +113,18 @@ func (l *loader) loadProgram(name string) (*ebpf.Program, error) {
 	}
 	defer c.Close()
 	return withoutTypes(name, c.Programs[name])
+}
+
+// loader returns a function that loads one more program after the others.
+func (t *Tracer) loader(types *btf.Cache) loadProgram {
+	return func(spec *ebpf.ProgramSpec) (*ebpf.Program, error) {
+		kernel, err := types.Kernel()
+		if err != nil {
+			return nil, err
+		}
+		l := loader{types: types, kernel: kernel, maps: t.collection.Maps}
+		return l.loadProgram(spec)
+	}
 }
 
 // withoutTypes reopens a program without its BTF, of which the library keeps a descriptor open for lookups: one more open file a program.

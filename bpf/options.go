@@ -5,6 +5,7 @@ package bpf
 import (
 	"wprof/format"
 	"wprof/internal/sources"
+	"wprof/internal/tracepoint"
 )
 
 // Options configure what is recorded, and the rings.
@@ -13,15 +14,17 @@ type Options struct {
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
 	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
 	Sources   sources.Set  // event types that are recorded
-	NoArgs    bool         // an exec is recorded without its command line
-	Sample    Sample
-	OffCPU    OffCPU
-	Waker     Stacks
-	Filter    Filter
-	SelfPID   int // the process that Filter.NoSelf excludes
-	Unwind    Unwinding
-	Preloaded *Preloaded // what [Check] returned; nil: Load reads it itself
-	Follow    bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
+	// Tracepoints are recorded with the number of their places here.
+	Tracepoints []*tracepoint.Tracepoint
+	NoArgs      bool // an exec is recorded without its command line
+	Sample      Sample
+	OffCPU      OffCPU
+	Waker       Stacks
+	Filter      Filter
+	SelfPID     int // the process that Filter.NoSelf excludes
+	Unwind      Unwinding
+	Preloaded   *Preloaded // what [Check] returned; nil: Load reads it itself
+	Follow      bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
 	checkStacks     bool // tests: compare each stack with the kernel's own walk

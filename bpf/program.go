@@ -38,6 +38,7 @@ func programs() []program {
 		{"switch_finished", "", 0, func(o *Options) bool { return o.takesReturnStacks("switch_finished") }},
 		{"sched_switch", "sched_switch", format.KindSwitch, nil},
 		{"sample", "", format.KindSample, func(o *Options) bool { return o.Sample.Period != 0 }},
+		{tracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.hasTracepoints(false) }},
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}

@@ -331,6 +331,7 @@ enum rec_type {
 	TYPE_IPI = 4,
 	TYPE_CALL = 5,
 	TYPE_WORK = 6,
+	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 
 /* What an inter-processor interrupt is for. */
@@ -348,6 +349,15 @@ struct rec_typed {
 	__u32 type;	/* enum rec_type */
 	__u32 pad;
 	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none */
+};
+
+/* The rec_typed of an event of a tracepoint. */
+struct rec_tracepoint {
+	struct rec_hdr hdr;
+	__u64 start;	/* 0 */
+	__u32 type;	/* TYPE_TRACEPOINT and the tracepoint's number */
+	__u32 length;	/* of bytes */
+	char bytes[];	/* of the kernel's record, or of the arguments and strings of a raw tracepoint */
 };
 
 #define TEXT_LENGTH 64

@@ -36,11 +36,32 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 		}
 		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, stats.RecursionMisses})
 	}
-	return all, nil
+	return t.addRawPrograms(all)
+}
+
+// addRawPrograms adds the copies of the program for raw tracepoints as one.
+func (t *Tracer) addRawPrograms(all []ProgramStat) ([]ProgramStat, error) {
+	if len(t.rawPrograms) == 0 {
+		return all, nil
+	}
+	sum := ProgramStat{Name: rawTracepointProgram}
+	for _, p := range t.rawPrograms {
+		stats, err := p.Stats()
+		if err != nil {
+			return nil, fmt.Errorf("read the statistics of program %s: %w", sum.Name, err)
+		}
+		sum.Runs += stats.RunCount
+		sum.Time += stats.Runtime
+		sum.RecursionMisses += stats.RecursionMisses
+	}
+	return append(all, sum), nil
 }
 
 // KindOf returns the kind of events that a program writes; 0: none, so that a skipped run loses no event.
 func KindOf(program string) format.Kind {
+	if program == rawTracepointProgram {
+		return format.KindTyped
+	}
 	for _, p := range programs() {
 		if p.name == program {
 			return p.kind

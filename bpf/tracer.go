@@ -45,6 +45,9 @@ type Tracer struct {
 	tasks   *link.Iter
 	blocked *link.Iter   // nil: not requested
 	open    []*link.Iter // of threads, for what they have not ended at the close
+
+	tracepoints *pins // links to tracepoints; nil: none
+	rawPrograms []*ebpf.Program
 }
 
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
@@ -112,6 +115,8 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.options.findPreemptCount(spec, read.types); err != nil {
 		return err
 	}
+	rawTracepoint := spec.Programs[rawTracepointProgram]
+	delete(spec.Programs, rawTracepointProgram) // not every kernel accepts it as it is
 	if err := t.loadPrograms(spec, read.types); err != nil {
 		return err
 	}
@@ -135,6 +140,9 @@ func (t *Tracer) load(read *Preloaded) error {
 		return err
 	}
 	if err := t.attach(); err != nil {
+		return err
+	}
+	if err := t.attachRawTracepoints(rawTracepoint, t.loader(read.types)); err != nil {
 		return err
 	}
 	return t.seedFollowed()
@@ -161,6 +169,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
 	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
+	spec.Maps["tracepoints"].MaxEntries = uint32(max(1, len(o.Tracepoints)))
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{
@@ -253,6 +262,8 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 		return err
 	case "sample":
 		return t.attachSample(program.FD())
+	case tracepointProgram:
+		return t.attachTracepoints(program)
 	}
 	if program.Type() == ebpf.Syscall {
 		return nil // [Tracer.WriteOpen] runs it
@@ -376,7 +387,7 @@ func (t *Tracer) Close() error {
 			closeAll(iter)
 		}
 	}
-	errs = append(errs, t.closeSampleEvents())
+	errs = append(errs, t.closeTracepoints(), t.closeSampleEvents())
 	if t.rings != nil {
 		errs = append(errs, t.rings.close())
 	}

@@ -38,6 +38,7 @@
 #include "typed.h"
 #include "irq.h"
 #include "workqueue.h"
+#include "tracepoint.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -56,6 +57,7 @@ union record {
 	struct rec_args args;
 	struct rec_sample sample;
 	struct rec_typed typed;
+	struct rec_tracepoint tracepoint;
 	struct rec_text text;
 	struct rec_cgroup cgroup;
 	struct rec_move move;

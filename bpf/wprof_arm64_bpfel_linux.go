@@ -27,6 +27,7 @@ const (
 	wprofMapQueued                   = "queued"
 	wprofMapRings                    = "rings"
 	wprofMapScratch                  = "scratch"
+	wprofMapTracepoints              = "tracepoints"
 	wprofMapUnwindWakeups            = "unwind_wakeups"
 	wprofMapWakeups                  = "wakeups"
 	wprofMapWorkSpans                = "work_spans"
@@ -51,6 +52,7 @@ const (
 	wprofProgNewProgram              = "new_program"
 	wprofProgOpenInterrupts          = "open_interrupts"
 	wprofProgOpenWork                = "open_work"
+	wprofProgRawTracepointEvent      = "raw_tracepoint_event"
 	wprofProgRescheduleEntry         = "reschedule_entry"
 	wprofProgRescheduleExit          = "reschedule_exit"
 	wprofProgSample                  = "sample"
@@ -68,6 +70,7 @@ const (
 	wprofProgSwitchFinished          = "switch_finished"
 	wprofProgTaskRename              = "task_rename"
 	wprofProgTasks                   = "tasks"
+	wprofProgTracepointEvent         = "tracepoint_event"
 	wprofProgUserWorker              = "user_worker"
 	wprofProgWorkqueueExecuteEnd     = "workqueue_execute_end"
 	wprofProgWorkqueueExecuteStart   = "workqueue_execute_start"
@@ -174,6 +177,7 @@ type wprofProgramSpecs struct {
 	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
 	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
+	RawTracepointEvent      *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry         *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
 	RescheduleExit          *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
 	Sample                  *ebpf.ProgramSpec `ebpf:"sample"`
@@ -191,6 +195,7 @@ type wprofProgramSpecs struct {
 	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
+	TracepointEvent         *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
 	UserWorker              *ebpf.ProgramSpec `ebpf:"user_worker"`
 	WorkqueueExecuteEnd     *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart   *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
@@ -212,6 +217,7 @@ type wprofMapSpecs struct {
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
 	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
@@ -295,6 +301,7 @@ type wprofMaps struct {
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
 	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
@@ -315,6 +322,7 @@ func (m *wprofMaps) Close() error {
 		m.Queued,
 		m.Rings,
 		m.Scratch,
+		m.Tracepoints,
 		m.UnwindWakeups,
 		m.Wakeups,
 		m.WorkSpans,
@@ -391,6 +399,7 @@ type wprofPrograms struct {
 	NewProgram              *ebpf.Program `ebpf:"new_program"`
 	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.Program `ebpf:"open_work"`
+	RawTracepointEvent      *ebpf.Program `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry         *ebpf.Program `ebpf:"reschedule_entry"`
 	RescheduleExit          *ebpf.Program `ebpf:"reschedule_exit"`
 	Sample                  *ebpf.Program `ebpf:"sample"`
@@ -408,6 +417,7 @@ type wprofPrograms struct {
 	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename              *ebpf.Program `ebpf:"task_rename"`
 	Tasks                   *ebpf.Program `ebpf:"tasks"`
+	TracepointEvent         *ebpf.Program `ebpf:"tracepoint_event"`
 	UserWorker              *ebpf.Program `ebpf:"user_worker"`
 	WorkqueueExecuteEnd     *ebpf.Program `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart   *ebpf.Program `ebpf:"workqueue_execute_start"`
@@ -435,6 +445,7 @@ func (p *wprofPrograms) Close() error {
 		p.NewProgram,
 		p.OpenInterrupts,
 		p.OpenWork,
+		p.RawTracepointEvent,
 		p.RescheduleEntry,
 		p.RescheduleExit,
 		p.Sample,
@@ -452,6 +463,7 @@ func (p *wprofPrograms) Close() error {
 		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,
+		p.TracepointEvent,
 		p.UserWorker,
 		p.WorkqueueExecuteEnd,
 		p.WorkqueueExecuteStart,

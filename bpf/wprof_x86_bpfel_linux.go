@@ -28,6 +28,7 @@ const (
 	wprofMapQueued                   = "queued"
 	wprofMapRings                    = "rings"
 	wprofMapScratch                  = "scratch"
+	wprofMapTracepoints              = "tracepoints"
 	wprofMapUnwindChunks             = "unwind_chunks"
 	wprofMapUnwindFiles              = "unwind_files"
 	wprofMapUnwindMissed             = "unwind_missed"
@@ -56,6 +57,7 @@ const (
 	wprofProgNewProgram              = "new_program"
 	wprofProgOpenInterrupts          = "open_interrupts"
 	wprofProgOpenWork                = "open_work"
+	wprofProgRawTracepointEvent      = "raw_tracepoint_event"
 	wprofProgRescheduleEntry         = "reschedule_entry"
 	wprofProgRescheduleExit          = "reschedule_exit"
 	wprofProgSample                  = "sample"
@@ -73,6 +75,7 @@ const (
 	wprofProgSwitchFinished          = "switch_finished"
 	wprofProgTaskRename              = "task_rename"
 	wprofProgTasks                   = "tasks"
+	wprofProgTracepointEvent         = "tracepoint_event"
 	wprofProgUserWorker              = "user_worker"
 	wprofProgWorkqueueExecuteEnd     = "workqueue_execute_end"
 	wprofProgWorkqueueExecuteStart   = "workqueue_execute_start"
@@ -184,6 +187,7 @@ type wprofProgramSpecs struct {
 	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
 	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
+	RawTracepointEvent      *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry         *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
 	RescheduleExit          *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
 	Sample                  *ebpf.ProgramSpec `ebpf:"sample"`
@@ -201,6 +205,7 @@ type wprofProgramSpecs struct {
 	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
+	TracepointEvent         *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
 	UserWorker              *ebpf.ProgramSpec `ebpf:"user_worker"`
 	WorkqueueExecuteEnd     *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart   *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
@@ -223,6 +228,7 @@ type wprofMapSpecs struct {
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.MapSpec `ebpf:"unwind_files"`
 	UnwindMissed   *ebpf.MapSpec `ebpf:"unwind_missed"`
@@ -316,6 +322,7 @@ type wprofMaps struct {
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.Map `ebpf:"unwind_files"`
 	UnwindMissed   *ebpf.Map `ebpf:"unwind_missed"`
@@ -341,6 +348,7 @@ func (m *wprofMaps) Close() error {
 		m.Queued,
 		m.Rings,
 		m.Scratch,
+		m.Tracepoints,
 		m.UnwindChunks,
 		m.UnwindFiles,
 		m.UnwindMissed,
@@ -426,6 +434,7 @@ type wprofPrograms struct {
 	NewProgram              *ebpf.Program `ebpf:"new_program"`
 	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.Program `ebpf:"open_work"`
+	RawTracepointEvent      *ebpf.Program `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry         *ebpf.Program `ebpf:"reschedule_entry"`
 	RescheduleExit          *ebpf.Program `ebpf:"reschedule_exit"`
 	Sample                  *ebpf.Program `ebpf:"sample"`
@@ -443,6 +452,7 @@ type wprofPrograms struct {
 	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename              *ebpf.Program `ebpf:"task_rename"`
 	Tasks                   *ebpf.Program `ebpf:"tasks"`
+	TracepointEvent         *ebpf.Program `ebpf:"tracepoint_event"`
 	UserWorker              *ebpf.Program `ebpf:"user_worker"`
 	WorkqueueExecuteEnd     *ebpf.Program `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart   *ebpf.Program `ebpf:"workqueue_execute_start"`
@@ -470,6 +480,7 @@ func (p *wprofPrograms) Close() error {
 		p.NewProgram,
 		p.OpenInterrupts,
 		p.OpenWork,
+		p.RawTracepointEvent,
 		p.RescheduleEntry,
 		p.RescheduleExit,
 		p.Sample,
@@ -487,6 +498,7 @@ func (p *wprofPrograms) Close() error {
 		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,
+		p.TracepointEvent,
 		p.UserWorker,
 		p.WorkqueueExecuteEnd,
 		p.WorkqueueExecuteStart,

@@ -35,7 +35,7 @@ func tool() cli.Tool {
 			{Title: "What to record", Flags: []cli.Flag{
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds, from 100 on. A command is by default recorded to its end. With --pid the recording ends early when these processes have ended."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
-				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Hint: capture.FeatureHint, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
+				capture.FeatureFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{

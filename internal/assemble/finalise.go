@@ -83,6 +83,7 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	f.taker = sidebandApplier{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
 	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate(); f.out.types.rotate(); f.out.cgroups.rotate() }
+	f.out.types.tracepoints.encoded = s.Layouts
 	f.out.stackOf = f.apply.code.stackOf
 	f.out.waits.calls = syscalls.Names(header.Session.GetMachine())
 	f.in = merge.NewReader(s, merge.Handlers{
@@ -128,6 +129,7 @@ func (f *finaliser) step() (bool, error) {
 	f.apply.code.applyNames()
 	if f.options.Live && f.spool.Unlinked() {
 		f.apply.code.loadKernel() // before its place in the file is given back
+		f.out.types.tracepoints.read()
 		f.given = f.spool.GiveBack(f.given, f.in.Done())
 	}
 	return true, nil

@@ -16,6 +16,7 @@ type typeTable struct {
 	last              uint32 // id of a text that was given last in this section
 	values            []format.Value
 	data              []byte
+	tracepoints       tracepointTypes
 }
 
 type typeDef struct {
@@ -130,6 +131,9 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	}
 	e.Flags |= open
 	types := &a.out.types
+	if number := le.Uint32(b[ringdata.TypedType:]); number >= ringdata.TypeTracepoint {
+		return a.applyTracepoint(e, b, at, number-ringdata.TypeTracepoint)
+	}
 	t := types.define(a.out, le.Uint32(b[ringdata.TypedType:]))
 	if t == nil || len(b) < ringdata.TypedValues+8*len(t.Def.Fields) {
 		return nil

@@ -22,6 +22,9 @@ func check(cfg *Config) error {
 	if cfg.Kernel.Preloaded, err = bpf.Check(); err != nil {
 		return err
 	}
+	if cfg.Kernel.Tracepoints, err = findTracepoints(cfg.Kernel.Preloaded, cfg.Tracepoints); err != nil {
+		return err
+	}
 	have, err := proc.ReadCapabilities()
 	if err != nil {
 		return err
@@ -39,8 +42,11 @@ func check(cfg *Config) error {
 	return checkFiles(cfg, have)
 }
 
-// filesNeeded is the number of open files for kernel programs, their maps and the events of each CPU, and some spare ones.
-func filesNeeded(cfg *Config) int { return 66 + 5*cfg.CPUs + cfg.Kernel.Rings }
+// filesNeeded is the number of open files for kernel programs, their maps, the events of each CPU and tracepoints (a link, and for some raw
+// ones a program), and some spare ones.
+func filesNeeded(cfg *Config) int {
+	return 66 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
+}
 
 // checkFiles refuses a limit of open files below filesNeeded, unless this process may raise it.
 func checkFiles(cfg *Config, have proc.Capabilities) error {

@@ -14,6 +14,7 @@ import (
 	"wprof/internal/sources"
 	"wprof/internal/symbol"
 	"wprof/internal/syscalls"
+	"wprof/internal/tracepoint"
 	"wprof/internal/waits"
 )
 
@@ -37,6 +38,7 @@ type Config struct {
 	Symbolize    bool        // name everything, even functions that could be named later
 	DebugDirs    []string    // that are searched before /usr/lib/debug
 	Names        symbol.Form // of C++ and Rust
+	Tracepoints  []string    // patterns of tracepoints that are recorded
 	Kernel       bpf.Options
 	CPUs         int
 	Metadata     []*format.KeyValue
@@ -216,9 +218,19 @@ func (cfg *Config) setFeatures(lists []string) error {
 		}
 	}
 	for _, list := range lists {
-		for word := range strings.SplitSeq(list, ",") {
+		for _, word := range FeatureFlag().Split(list) {
+			if value, ok := strings.CutPrefix(word, tracepoint.Feature+"="); ok {
+				patterns, err := tracepointPatterns(value)
+				if err != nil {
+					return cli.Usagef("--feature: %w", err)
+				}
+				cfg.Tracepoints = append(cfg.Tracepoints, patterns...)
+				continue
+			}
 			name, off := strings.CutPrefix(word, "no-")
 			switch g := groupOf(name); {
+			case name == tracepoint.Feature:
+				cfg.Tracepoints = nil
 			case sources.Of(name) != 0 && off:
 				cfg.Kernel.Sources &^= sources.Of(name)
 			case sources.Of(name) != 0:
@@ -232,7 +244,7 @@ func (cfg *Config) setFeatures(lists []string) error {
 			}
 		}
 	}
-	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 {
+	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 && len(cfg.Tracepoints) == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
@@ -260,7 +272,18 @@ func (cfg *Config) groups() format.Group {
 }
 
 // Features returns the words that -f takes, each also with the prefix no-.
-func Features() []string { return append(groupNames(^format.Group(0)), sources.Words()...) }
+func Features() []string {
+	return append(append(groupNames(^format.Group(0)), sources.Words()...), tracepoint.Feature)
+}
+
+// FeatureFlag is the flag -f.
+func FeatureFlag() cli.Flag {
+	return cli.Flag{
+		Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Negate: true,
+		Valued: []string{tracepoint.Feature}, Hint: FeatureHint,
+		Usage: "Switch groups of events on, or off with no- before them. " + FeaturesHelp(),
+	}
+}
 
 // FeatureHint returns advice on a value of -f that names no group: it may be a frequency, which is -F of perf.
 func FeatureHint(value string) string {
@@ -286,7 +309,7 @@ func FeaturesHelp() string {
 			off = append(off, t.Feature+" ("+t.Doc+")")
 		}
 	}
-	off = append(off, "irq (all of these)")
+	off = append(off, "irq (all of these)", "tp=GROUP:NAME,... (any tracepoints, with all their fields; GROUP and NAME may have * and ?)")
 	help := "On by default: " + strings.Join(on, ", ") + "."
 	if len(off) > 0 {
 		help += " Off by default: " + strings.Join(off, ", ") + "."

@@ -11,6 +11,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/proc"
+	"wprof/internal/tracepoint"
 )
 
 // describe returns the description of the session: the machine, the command line and the settings. The window's times are
@@ -63,9 +64,13 @@ func resolved(cfg *Config) []*format.KeyValue {
 	} else if len(cfg.Command) > 0 {
 		duration = "until the command ends"
 	}
+	features := append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...)
+	if len(cfg.Tracepoints) > 0 {
+		features = append(features, tracepoint.Feature+"="+valid(strings.Join(cfg.Tracepoints, ",")))
+	}
 	config := []*format.KeyValue{
 		{Key: "duration", Value: duration},
-		{Key: format.ConfigFeatures, Value: strings.Join(append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...), ",")},
+		{Key: format.ConfigFeatures, Value: strings.Join(features, ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}

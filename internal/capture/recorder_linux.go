@@ -15,6 +15,7 @@ import (
 	"wprof/internal/proc"
 	"wprof/internal/sideband"
 	"wprof/internal/spool"
+	"wprof/internal/tracepoint"
 )
 
 const (
@@ -115,6 +116,13 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
 	}
 	if err := r.writer.Begin(header); err != nil {
+		return err
+	}
+	layouts, err := tracepoint.AppendLayouts(nil, cfg.Kernel.Tracepoints)
+	if err != nil {
+		return err
+	}
+	if err := r.writer.Layouts(layouts); err != nil {
 		return err
 	}
 	if err := r.beginSide(); err != nil {

@@ -70,12 +70,13 @@ const (
 
 // enum rec_type
 const (
-	TypeHardirq = 1
-	TypeSoftirq = 2
-	TypeTimer   = 3
-	TypeIpi     = 4
-	TypeCall    = 5
-	TypeWork    = 6
+	TypeHardirq    = 1
+	TypeSoftirq    = 2
+	TypeTimer      = 3
+	TypeIpi        = 4
+	TypeCall       = 5
+	TypeWork       = 6
+	TypeTracepoint = 65536
 )
 
 // enum rec_wait_flag
@@ -324,6 +325,16 @@ const (
 	TextText     = 24
 	TextTextSize = 64
 	TextSize     = 88
+)
+
+// struct rec_tracepoint
+const (
+	TracepointHdr    = 0
+	TracepointStart  = 16
+	TracepointType   = 24
+	TracepointLength = 28
+	TracepointBytes  = 32
+	TracepointSize   = 32
 )
 
 // struct rec_typed

@@ -44,6 +44,7 @@ const (
 	chunkCopyPiece  ChunkType = 11 // a part of a file of code
 	chunkCopyFile   ChunkType = 12 // end of the parts of a file, and its name
 	chunkKernelID   ChunkType = 13 // the kernel's build-id
+	chunkLayouts    ChunkType = 14 // a piece of the layouts of tracepoints' records
 )
 
 // maxPayload is the longest payload of any recorder's chunk of this type.

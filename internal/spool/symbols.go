@@ -56,6 +56,15 @@ func (w *Writer) KernelBuildID(id []byte) error {
 	return err
 }
 
+// Layouts puts the layouts of tracepoints' records into the spool, before the first round.
+func (w *Writer) Layouts(encoded []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	_, err := (&pieceWriter{w: w, typ: chunkLayouts}).Write(encoded)
+	return err
+}
+
 // pieceWriter writes chunks of one type, whose positions count the bytes before them.
 type pieceWriter struct {
 	w    *Writer
@@ -125,6 +134,22 @@ func (s *Spool) KernelBuildID() []byte {
 	}
 	return id
 }
+
+// Layouts returns the layouts of tracepoints' records; nil: there are none, or they are damaged.
+func (s *Spool) Layouts() []byte {
+	p := s.pieces(chunkLayouts)
+	if p == nil {
+		return nil
+	}
+	encoded, err := io.ReadAll(io.LimitReader(p, maxLayouts))
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// maxLayouts is more than those of all tracepoints of any kernel.
+const maxLayouts = 64 << 20
 
 // maxBuildID is the length of the longest build-id.
 const maxBuildID = 64
