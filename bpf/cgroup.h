@@ -30,12 +30,18 @@ struct cgroup_scratch {
 	__u64 node; /* to be noted next */
 	__u32 depth; /* nodes that were noted */
 	__u32 length; /* of path */
+	struct {
+		__u32 path, glob;     /* how much of each has matched */
+		__u32 star, mark;     /* after the last *, and how much of the path it has taken */
+		__u32 next;	      /* pattern */
+		__u32 steps, found;
+	} match; /* see cgroupfilter.h */
 };
 
 _Static_assert(__builtin_offsetof(struct cgroup_scratch, path) - __builtin_offsetof(struct cgroup_scratch, hdr) == sizeof(struct rec_cgroup),
 	       "a scratch buffer holds a record");
 
-/* 4,912 bytes a CPU and level. */
+/* 4,944 bytes a CPU and level. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, NESTING_LEVELS);

@@ -11,11 +11,14 @@ import (
 	"github.com/cilium/ebpf"
 
 	"wprof/format"
+	"wprof/internal/container"
 )
 
 const (
 	filterEntries = 64
 	globBytes     = 32
+
+	maxPathGlobs = 256 // CGROUP_GLOBS_MAX in cgroupfilter.h
 )
 
 // enum children in filter.h.
@@ -27,12 +30,13 @@ const (
 
 // kernelFilter mirrors struct filter in filter.h.
 type kernelFilter struct {
-	Any, OnProcess, Idle, Kthread, NoIdle, NoKthread, Children, _ uint8
-	NotPID                                                        int32
-	IDCount                                                       [4]uint32
-	NameCount                                                     [4]uint32
-	IDs                                                           [4][filterEntries]int32
-	Names                                                         [4][filterEntries][globBytes]byte
+	Any, OnProcess, Idle, Kthread, NoIdle, NoKthread, Children, OnCgroup uint8
+	NotPID                                                               int32
+	IDCount                                                              [4]uint32
+	NameCount                                                            [4]uint32
+	GlobsBegin, GlobsEnd                                                 [4]uint32
+	IDs                                                                  [4][filterEntries]int32
+	Names                                                                [4][filterEntries][globBytes]byte
 }
 
 func (o *Options) kernelFilter() (*kernelFilter, error) {
@@ -64,9 +68,29 @@ func (o *Options) kernelFilter() (*kernelFilter, error) {
 		}
 		k.NameCount[i] = n
 	}
+	n := uint32(0)
+	for i, list := range f.globLists() {
+		k.GlobsBegin[i] = n
+		n += uint32(len(list))
+		k.GlobsEnd[i] = n
+	}
+	if n > maxPathGlobs {
+		return nil, fmt.Errorf("too many cgroups and containers: they come to %d patterns, and the kernel programs compare with up to %d; wprof-filter takes more", n, maxPathGlobs)
+	}
+	k.OnCgroup = bit(n > 0)
 	k.OnProcess = bit(len(f.PIDs) > 0 || f.Idle || f.Kthread || k.Children == childrenMeetProcess)
-	k.Any = bit(k.OnProcess != 0 || f.NoIdle || f.NoKthread || k.NotPID != 0 || k.IDCount != [4]uint32{} || k.NameCount != [4]uint32{})
+	k.Any = bit(k.OnProcess != 0 || k.OnCgroup != 0 || f.NoIdle || f.NoKthread || k.NotPID != 0 || k.IDCount != [4]uint32{} || k.NameCount != [4]uint32{})
 	return k, nil
+}
+
+// globLists are the patterns of paths by enum glob_list.
+func (f *Filter) globLists() [4][]string {
+	return [4][]string{f.Cgroups, f.NoCgroups, f.Containers, f.NoContainers}
+}
+
+// onCgroup reports whether there is a condition on cgroups or containers.
+func (f *Filter) onCgroup() bool {
+	return len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0
 }
 
 // Validate refuses lists that are longer than the programs can compare with, and periods that no timer accepts. [Load]
@@ -140,5 +164,18 @@ func (o *Options) setFilter(spec *ebpf.CollectionSpec) error {
 	if filter.Children == childrenNone {
 		spec.Maps["followed"].MaxEntries = 1
 	}
+	o.setPathGlobs(spec.Maps["cgroup_globs"])
 	return nil
+}
+
+// setPathGlobs fills the map of patterns.
+func (o *Options) setPathGlobs(m *ebpf.MapSpec) {
+	for _, list := range o.Filter.globLists() {
+		for _, glob := range list {
+			value := make([]byte, container.MaxGlob+1)
+			copy(value, glob)
+			m.Contents = append(m.Contents, ebpf.MapKV{Key: uint32(len(m.Contents)), Value: value})
+		}
+	}
+	m.MaxEntries = uint32(max(1, len(m.Contents)))
 }

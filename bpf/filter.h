@@ -18,6 +18,8 @@
 enum id_list { PIDS, NO_PIDS, TIDS, NO_TIDS, ID_LISTS };
 enum name_list { NAMES, NO_NAMES, THREAD_NAMES, NO_THREAD_NAMES, NAME_LISTS };
 
+enum glob_list { CGROUPS, NO_CGROUPS, CONTAINERS, NO_CONTAINERS, GLOB_LISTS };
+
 enum children {
 	CHILDREN_NONE,
 	CHILDREN_MEET_PROCESS, /* descendants meet the process condition */
@@ -32,10 +34,12 @@ struct filter {
 	__u8 no_idle;
 	__u8 no_kthread;
 	__u8 children; /* enum children */
-	__u8 pad;
+	__u8 on_cgroup; /* there is a condition on cgroups or containers */
 	__s32 not_pid; /* the recorder's process; 0: it is kept */
 	__u32 id_count[ID_LISTS];
 	__u32 name_count[NAME_LISTS];
+	__u32 globs_begin[GLOB_LISTS]; /* places of the lists in cgroup_globs */
+	__u32 globs_end[GLOB_LISTS];
 	__s32 ids[ID_LISTS][FILTER_ENTRIES];	       /* sorted, the rest is INT_MAX */
 	char names[NAME_LISTS][FILTER_ENTRIES][GLOB_LEN]; /* the rest is 0 */
 };
@@ -279,13 +283,15 @@ static __always_inline void read_name(struct name *n, struct task_struct *task)
 	n->hi = *(__u64 *)&task->comm[8];
 }
 
+static __always_inline bool cgroup_passes(struct task_struct *task); /* cgroupfilter.h */
+
 static __always_inline bool passes_filter(struct task_struct *task)
 {
 	struct name comm = {}, leader = {};
 
 	if (!filter.any)
 		return true;
-	if (!ids_pass(task))
+	if (!ids_pass(task) || !cgroup_passes(task))
 		return false;
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES])
 		read_name(&leader, task->group_leader);
@@ -299,7 +305,7 @@ static __noinline bool ident_passes(const struct rec_ident *ident, struct task_s
 {
 	if (!filter.any)
 		return true;
-	return ids_pass(task) && names_pass(task, (const struct name *)ident->comm, (const struct name *)ident->process_comm);
+	return ids_pass(task) && cgroup_passes(task) && names_pass(task, (const struct name *)ident->comm, (const struct name *)ident->process_comm);
 }
 
 static __always_inline bool has_followed_children(struct task_struct *parent)

@@ -51,6 +51,8 @@ type Filter struct {
 	TIDs, NoTIDs                     []int32
 	Names, NoNames                   []string // globs with * and ?, on the process's name: that of its leader
 	ThreadNames, NoThreadNames       []string
+	Cgroups, NoCgroups               []string // patterns of paths, see [container.Match]
+	Containers, NoContainers         []string // the same
 	Idle, NoIdle, Kthread, NoKthread bool
 
 	// Children lets descendants of the processes in PIDs meet the process condition too. Without PIDs it lets

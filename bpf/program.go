@@ -29,6 +29,7 @@ func programs() []program {
 		{"sched_process_exec", "sched_process_exec", format.KindExec, always},
 		{"new_program", "sched_process_exec", 0, (*Options).takesUserStacks},
 		{"task_rename", "task_rename", format.KindRename, always},
+		{"cgroup_mkdir", "cgroup_mkdir", 0, func(o *Options) bool { return hasCgroups(o) && o.Filter.onCgroup() }},
 		{"cgroup_attach_task", "cgroup_attach_task", 0, hasCgroups},
 		{"sched_process_exit", "sched_process_exit", format.KindExit, always},
 		{"sched_process_free", "sched_process_free", format.KindFree, always},

@@ -27,6 +27,7 @@
 #include "memo.h"
 #include "usermemo.h"
 #include "cgroup.h"
+#include "cgroupfilter.h"
 #include "life.h"
 #include "newprogram.h"
 #include "tasks.h"

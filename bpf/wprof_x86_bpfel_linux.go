@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	wprofMapCgroupGlobs              = "cgroup_globs"
 	wprofMapCgroupScratch            = "cgroup_scratch"
 	wprofMapChunks                   = "chunks"
 	wprofMapFollowed                 = "followed"
@@ -44,6 +45,7 @@ const (
 	wprofProgCallFunctionSingleEntry = "call_function_single_entry"
 	wprofProgCallFunctionSingleExit  = "call_function_single_exit"
 	wprofProgCgroupAttachTask        = "cgroup_attach_task"
+	wprofProgCgroupMkdir             = "cgroup_mkdir"
 	wprofProgCsdFunctionEntry        = "csd_function_entry"
 	wprofProgCsdFunctionExit         = "csd_function_exit"
 	wprofProgCsdQueueCpu             = "csd_queue_cpu"
@@ -85,6 +87,7 @@ const (
 	wprofVarAwaited                  = "awaited"
 	wprofVarAwaitedExecNs            = "awaited_exec_ns"
 	wprofVarCgroupV1                 = "cgroup_v1"
+	wprofVarCgroupVerdicts           = "cgroup_verdicts"
 	wprofVarCgroupsEnabled           = "cgroups_enabled"
 	wprofVarChunkShift               = "chunk_shift"
 	wprofVarClosedAt                 = "closed_at"
@@ -174,6 +177,7 @@ type wprofProgramSpecs struct {
 	CallFunctionSingleEntry *ebpf.ProgramSpec `ebpf:"call_function_single_entry"`
 	CallFunctionSingleExit  *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
 	CgroupAttachTask        *ebpf.ProgramSpec `ebpf:"cgroup_attach_task"`
+	CgroupMkdir             *ebpf.ProgramSpec `ebpf:"cgroup_mkdir"`
 	CsdFunctionEntry        *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
 	CsdFunctionExit         *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
 	CsdQueueCpu             *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
@@ -216,6 +220,7 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
@@ -249,6 +254,7 @@ type wprofVariableSpecs struct {
 	Awaited              *ebpf.VariableSpec `ebpf:"awaited"`
 	AwaitedExecNs        *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
 	CgroupV1             *ebpf.VariableSpec `ebpf:"cgroup_v1"`
+	CgroupVerdicts       *ebpf.VariableSpec `ebpf:"cgroup_verdicts"`
 	CgroupsEnabled       *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.VariableSpec `ebpf:"closed_at"`
@@ -310,6 +316,7 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
@@ -336,6 +343,7 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
 		m.Followed,
@@ -370,6 +378,7 @@ type wprofVariables struct {
 	Awaited              *ebpf.Variable `ebpf:"awaited"`
 	AwaitedExecNs        *ebpf.Variable `ebpf:"awaited_exec_ns"`
 	CgroupV1             *ebpf.Variable `ebpf:"cgroup_v1"`
+	CgroupVerdicts       *ebpf.Variable `ebpf:"cgroup_verdicts"`
 	CgroupsEnabled       *ebpf.Variable `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.Variable `ebpf:"closed_at"`
@@ -421,6 +430,7 @@ type wprofPrograms struct {
 	CallFunctionSingleEntry *ebpf.Program `ebpf:"call_function_single_entry"`
 	CallFunctionSingleExit  *ebpf.Program `ebpf:"call_function_single_exit"`
 	CgroupAttachTask        *ebpf.Program `ebpf:"cgroup_attach_task"`
+	CgroupMkdir             *ebpf.Program `ebpf:"cgroup_mkdir"`
 	CsdFunctionEntry        *ebpf.Program `ebpf:"csd_function_entry"`
 	CsdFunctionExit         *ebpf.Program `ebpf:"csd_function_exit"`
 	CsdQueueCpu             *ebpf.Program `ebpf:"csd_queue_cpu"`
@@ -467,6 +477,7 @@ func (p *wprofPrograms) Close() error {
 		p.CallFunctionSingleEntry,
 		p.CallFunctionSingleExit,
 		p.CgroupAttachTask,
+		p.CgroupMkdir,
 		p.CsdFunctionEntry,
 		p.CsdFunctionExit,
 		p.CsdQueueCpu,

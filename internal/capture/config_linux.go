@@ -132,7 +132,7 @@ func cpusToServe(cpus []*format.Cpu) int {
 func (cfg *Config) filtered() bool {
 	f := cfg.Kernel.Filter
 	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs)+len(f.Names)+len(f.NoNames)+
-		len(f.ThreadNames)+len(f.NoThreadNames) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
+		len(f.ThreadNames)+len(f.NoThreadNames)+len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
 }
 
 // byID reports whether threads are selected by their ids.
@@ -162,6 +162,7 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 		Filter: bpf.Filter{
 			PIDs: spec.PIDs, NoPIDs: spec.NoPIDs, TIDs: spec.TIDs, NoTIDs: spec.NoTIDs,
 			Names: spec.Names, NoNames: spec.NoNames, ThreadNames: spec.ThreadNames, NoThreadNames: spec.NoThreadNames,
+			Cgroups: spec.Cgroups, NoCgroups: spec.NoCgroups, Containers: spec.Containers, NoContainers: spec.NoContainers,
 			Idle: spec.Idle, NoIdle: spec.NoIdle, Kthread: spec.Kthread, NoKthread: spec.NoKthread,
 			Children: spec.Children, NoSelf: inv.Bool("no-self"),
 		},

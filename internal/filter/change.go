@@ -46,13 +46,13 @@ func (f *Filter) keeps(id format.TaskID, e *format.Event) bool {
 		return f.unknownAll
 	}
 	if f.family == nil {
-		return f.o.Threads.keeps(d, false)
+		return f.o.Threads.keeps(d, f.r, false)
 	}
 	f.family.read(f.r, id)
 	if e.Kind == format.KindFork {
 		f.family.fork(f.r.Task(e.Task), f.r.Task(e.Fork().Child()))
 	}
-	return f.o.Threads.keeps(d, f.family.has(d))
+	return f.o.Threads.keeps(d, f.r, f.family.has(d))
 }
 
 // retract writes that a thread is not shown from here on, for one that is off-CPU without a CPU.

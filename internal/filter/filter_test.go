@@ -10,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/format/textform"
+	"wprof/internal/container"
 	"wprof/test/fromtext"
 )
 
@@ -98,6 +99,85 @@ func TestConditionsMustHoldOnTheSameSide(t *testing.T) {
 	expect(t, `
 100 cpu0 switch 2 next=3 prev_state=S
 200 cpu0 waking 2 wakee=3`, o, "")
+}
+
+// specOf is the Spec of flags on cgroups and containers.
+func specOf(t *testing.T, words ...string) (s Spec) {
+	t.Helper()
+	for i := 0; i < len(words); i += 2 {
+		to, globs := map[string]*[]string{
+			"--cgroup": &s.Cgroups, "--no-cgroup": &s.NoCgroups, "--container": &s.Containers, "--no-container": &s.NoContainers,
+		}[words[i]], pathGlobs
+		if strings.HasSuffix(words[i], "container") {
+			globs = container.Globs
+		}
+		made, err := globs(words[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to = append(*to, made...)
+	}
+	return s
+}
+
+func TestConditionsOnCgroups(t *testing.T) {
+	const id = "3f8a1c0de5b74a6990c2d1e8f7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8"
+	text := `section id=0x1 boot_id=b open=0 close=10000
+text 1 text="/system.slice/docker-` + id + `.scope"
+text 2 text="/system.slice/docker-` + id + `.scope/system.slice/cron.service"
+text 3 text="/system.slice/cron.service"
+task 1 tid=20 pid=20 comm=in process_comm=in start=5 cgroup=1
+task 2 tid=30 pid=30 comm=below process_comm=below start=6 cgroup=2
+task 3 tid=31 pid=31 comm=beside process_comm=beside start=7 cgroup=3
+task 4 tid=32 pid=32 comm=unknown process_comm=unknown start=8
+100 cpu0 exit 1
+101 cpu0 exit 2
+102 cpu0 exit 3
+103 cpu0 exit 4
+end`
+	for flags, want := range map[string]string{
+		"--cgroup /system.slice": "1 2 3", "--cgroup /": "1 2 3", "--cgroup cron.service": "2 3", "--cgroup /cron.service": "",
+		"--cgroup /system.slice/*.scope": "1 2", "--container 3f8a": "1 2", "--container " + id: "1 2", "--container 9f": "",
+		"--no-container 3f8a1c0de5b7": "3 4", "--no-cgroup cron.service": "1 4", "--cgroup /system.slice --no-container 3f8a1c0de5b7": "3",
+		"--container 3f8a --cgroup cron.service": "2", "--cgroup /system.slice/cron.service --cgroup *.scope/*/cron.service": "2 3",
+	} {
+		text := filterText(t, text, Options{Threads: specOf(t, strings.Fields(flags)...)})
+		var ids []string
+		for line := range strings.SplitSeq(text, "\n") {
+			if _, id, ok := strings.Cut(line, " exit "); ok {
+				ids = append(ids, strings.Fields(id)[0])
+			}
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%s: kept %q, want %q", flags, got, want)
+		}
+	}
+}
+
+// TestMovedThreadIsKeptFromItsMoveOn: a move is no event, so it counts from the next one on.
+func TestMovedThreadIsKeptFromItsMoveOn(t *testing.T) {
+	text := `section id=0x1 boot_id=b open=0 close=10000
+text 1 text="/a"
+text 2 text="/b"
+task 1 tid=20 pid=20 comm=x process_comm=x start=5 cgroup=1
+task 2 tid=20 pid=20 comm=x process_comm=x start=5 cgroup=2 continues=1
+task 3 comm=swapper process_comm=swapper flags=idle
+100 cpu0 switch 3 next=1 prev_state=R
+200 cpu0 switch 1 next=3 prev_state=S
+300 cpu0 switch 3 next=2 prev_state=R
+400 cpu0 switch 2 next=3 prev_state=S
+end close=10000`
+	for path, want := range map[string][]string{"/a": {"switch 3 next=1", "switch 1 next=3"}, "/b": {"switch 3 next=2", "switch 2 next=3"}} {
+		got := filterText(t, text, Options{Threads: specOf(t, "--cgroup", path)})
+		for _, line := range want {
+			if !strings.Contains(got, line) {
+				t.Errorf("%s: %q is missing in\n%s", path, line, got)
+			}
+		}
+		if n := strings.Count(got, " switch "); n != 2 {
+			t.Errorf("%s: %d switches in\n%s", path, n, got)
+		}
+	}
 }
 
 func TestIdleAndKernelThreadsAreMembersOfTheProcessCondition(t *testing.T) {

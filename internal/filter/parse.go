@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wprof/internal/cli"
+	"wprof/internal/container"
 )
 
 // FromInvocation reads the flags of [Flags]. Errors are of usage.
@@ -36,6 +37,23 @@ func FromInvocation(inv *cli.Invocation) (Spec, error) {
 			return Spec{}, cli.Usagef("--%s: %w", l.flag, err)
 		}
 		*l.to = entries
+	}
+	for _, l := range []struct {
+		flag  string
+		to    *[]string
+		globs func(string) ([]string, error)
+	}{{"cgroup", &s.Cgroups, pathGlobs}, {"no-cgroup", &s.NoCgroups, pathGlobs}, {"container", &s.Containers, container.Globs}, {"no-container", &s.NoContainers, container.Globs}} {
+		entries, err := entries(inv, l.flag)
+		for _, entry := range entries {
+			var globs []string
+			if globs, err = l.globs(entry); err != nil {
+				break
+			}
+			*l.to = append(*l.to, globs...)
+		}
+		if err != nil {
+			return Spec{}, cli.Usagef("--%s: %w", l.flag, err)
+		}
 	}
 	if s.Children && len(s.PIDs) == 0 {
 		return Spec{}, cli.Usagef("--children needs --pid: it keeps the descendants of these processes")
@@ -68,6 +86,27 @@ func checkIDs(value string) error {
 		return nil
 	}
 	_, err := parseIDs([]string{value})
+	return err
+}
+
+func pathGlobs(text string) ([]string, error) {
+	glob, err := container.PathGlob(text)
+	return []string{glob}, err
+}
+
+func checkCgroup(value string) error {
+	if strings.HasPrefix(value, "@") {
+		return nil
+	}
+	_, err := container.PathGlob(value)
+	return err
+}
+
+func checkContainer(value string) error {
+	if strings.HasPrefix(value, "@") {
+		return nil
+	}
+	_, err := container.Globs(value)
 	return err
 }
 

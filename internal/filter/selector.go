@@ -13,6 +13,7 @@ type Selector struct {
 // TaskDefinitions looks up threads of the current section; a [format.Reader] has them.
 type TaskDefinitions interface {
 	Task(format.TaskID) *format.Task
+	Text(uint32) *format.Text // the path of its cgroup
 }
 
 // NewSelector returns a Selector.
@@ -45,8 +46,8 @@ func (s *Selector) Selects(d *format.Task) bool {
 		return !s.spec.allows()
 	}
 	if s.family == nil {
-		return s.spec.keeps(d, false)
+		return s.spec.keeps(d, s.defs, false)
 	}
 	s.family.read(s.defs, format.TaskID(d.Id))
-	return s.spec.keeps(d, s.family.has(d))
+	return s.spec.keeps(d, s.defs, s.family.has(d))
 }

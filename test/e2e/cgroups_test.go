@@ -227,3 +227,83 @@ func TestMovesBetweenCgroups(t *testing.T) {
 		}
 	}
 }
+
+// seenIn are the processes with events of their own in a capture.
+func seenIn(t *testing.T, capture string) map[int32]bool {
+	t.Helper()
+	seen := map[int32]bool{}
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
+		if e.Flags&format.FlagSubject != 0 {
+			seen[r.Task(e.Task).GetPid()] = true
+		}
+		if e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0 {
+			seen[r.Task(e.Switch().Next()).GetPid()] = true
+		}
+	})
+	return seen
+}
+
+// TestFiltersOnCgroups compares which processes a recording with a filter has, of those that live for milliseconds in cgroups that are
+// made meanwhile and of one that was there before, with where they are; and wprof-filter with the recorder.
+func TestFiltersOnCgroups(t *testing.T) {
+	c := newCgroups(t)
+	const id = "3f8a1c0de5b74a6990c2d1e8f7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8"
+	scope, other := c.base+"/docker-"+id+".scope", c.base+"/other.service"
+	inner := scope + "/system.slice"
+	old := c.make(c.base + "/old.service")
+	sleeper := c.command(old, "sh", "-c", "while :; do sleep 0.01; done")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	for _, f := range []struct {
+		flags []string
+		want  []string // the cgroups whose processes are kept
+	}{
+		{[]string{"--cgroup", c.base}, []string{old, scope, inner, other}},
+		{[]string{"--cgroup", c.base + "/*.service"}, []string{old, other}},
+		{[]string{"--container", id[:12]}, []string{scope, inner}},
+		{[]string{"--container", id, "--no-cgroup", "system.slice"}, []string{scope}},
+		{[]string{"--cgroup", c.base, "--no-container", id[:5]}, []string{old, other}},
+		{[]string{"--cgroup", "*/docker-" + id + ".scope/sys*"}, []string{inner}},
+		{[]string{"--cgroup", c.base, "--container", "4" + id[:8]}, nil},
+		{[]string{"--cgroup", old, "--cgroup", other}, []string{old, other}},
+	} {
+		t.Run(strings.ReplaceAll(strings.Join(f.flags, " "), "/", "|"), func(t *testing.T) {
+			in := map[int32]string{int32(sleeper.Process.Pid): old}
+			during := func() {
+				for _, path := range []string{scope, inner, other} {
+					if err := os.Mkdir(c.root+path, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					for range 3 {
+						cmd := c.command(path, "sh", "-c", ":")
+						if err := cmd.Run(); err != nil {
+							t.Fatal(err)
+						}
+						in[int32(cmd.Process.Pid)] = path
+					}
+				}
+				for _, path := range []string{inner, scope, other} {
+					if err := os.Remove(c.root + path); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			check := func(what string, seen map[int32]bool) {
+				for pid, path := range in {
+					if want := slices.Contains(f.want, path); seen[pid] != want {
+						t.Errorf("%s: process %d of %s: recorded %v, want %v", what, pid, path, seen[pid], want)
+					}
+				}
+			}
+			dir := t.TempDir()
+			check("wprof-record", seenIn(t, tools.Record(t, filepath.Join(dir, "some.wprof"), f.flags, during)))
+			clear(in)
+			in[int32(sleeper.Process.Pid)] = old
+			all := tools.Record(t, filepath.Join(dir, "all.wprof"), nil, during)
+			check("wprof-filter", seenIn(t, tools.Convert(t, filepath.Join(dir, "kept.wprof"), "wprof-filter", append(f.flags, all)...)))
+		})
+	}
+}

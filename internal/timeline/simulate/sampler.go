@@ -8,7 +8,7 @@ import (
 )
 
 // sampler adds samples to the stream of a simulated machine, with stacks of shared frames and modules, and
-// gives its threads command lines.
+// gives its threads command lines and cgroups.
 type sampler struct {
 	writing
 	rng      *rand.Rand
@@ -17,6 +17,7 @@ type sampler struct {
 	frames   map[uint32]bool
 	stacks   map[uint32]bool
 	commands map[uint32]bool
+	cgroups  map[uint32]bool
 	lost     uint64 // in the section
 }
 
@@ -27,7 +28,7 @@ func newSampler(c writing, seed uint64) *sampler {
 func (s *sampler) Begin(session *format.Session) {
 	session.Sources = []*format.Source{{Id: 1, Name: "timer", Period: 1e7}, {Id: 2, Name: "other"}}
 	s.running, s.modules, s.frames = map[uint32]format.TaskID{}, map[uint32]bool{}, map[uint32]bool{}
-	s.stacks, s.commands = map[uint32]bool{}, map[uint32]bool{}
+	s.stacks, s.commands, s.cgroups = map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	s.lost = 0
 	s.writing.Begin(session)
 }
@@ -46,6 +47,13 @@ func (s *sampler) Define(d *format.Task) {
 			s.check(s.w.DefineCommand(&format.Command{Id: id, Args: fmt.Appendf(nil, "program\x00%d\x00", id)}))
 		}
 		d.Command = id
+	}
+	// It changes with the name, and is the same in the next section.
+	if n := (uint32(d.Tid) + uint32(len(d.Comm)) + uint32(d.Comm[0])) % 6; n > 0 && d.Flags == 0 {
+		if d.Cgroup = n; !s.cgroups[n] {
+			s.cgroups[n] = true
+			s.check(s.w.DefineText(&format.Text{Id: n, Text: fmt.Appendf(nil, "/slice%d/unit%d", n/3, n)}))
+		}
 	}
 	s.writing.Define(d)
 }
