@@ -16,6 +16,12 @@ func choose(f Flag, value string) error {
 		if choice, _, ok := strings.Cut(w, "="); ok && slices.Contains(f.Valued, choice) {
 			continue
 		}
+		if choice, list, ok := strings.Cut(w, "="); ok && f.takesDetails(choice) {
+			if err := f.checkDetails(choice, list); err != nil {
+				return err
+			}
+			continue
+		}
 		if slices.Contains(f.Valued, w) {
 			return fmt.Errorf("%q needs a value: %s=VALUE", w, w)
 		}
@@ -58,7 +64,7 @@ func (f Flag) Split(value string) []string {
 	valued := false
 	for word := range strings.SplitSeq(value, ",") {
 		choice, _, hasValue := strings.Cut(word, "=")
-		isValued := hasValue && slices.Contains(f.Valued, choice)
+		isValued := hasValue && (slices.Contains(f.Valued, choice) || f.takesDetails(choice))
 		if valued && !isValued && !slices.Contains(f.values(), word) {
 			parts[len(parts)-1] += "," + word
 			continue

@@ -37,6 +37,7 @@ type Flag struct {
 	// Valued are those of Choices that are followed by = and a value, which may have commas: what follows a comma belongs to it unless it is
 	// a choice.
 	Valued   []string
+	Details  map[string]Details        // those of Choices that may be followed by = and a list
 	Hint     func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
 	Files    bool                      // the value is a file, for completion
 	Mode     bool                      // without the flag the tool does something else, and also with another such flag
