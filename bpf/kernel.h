@@ -55,8 +55,14 @@ enum {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/* arch/x86/include/asm/thread_info.h: a system call of 32-bit code */
+#define TS_COMPAT 0x2
+
 struct thread_info {
 	__u32 cpu;
+#if defined(__TARGET_ARCH_x86)
+	__u32 status;
+#endif
 #if defined(__TARGET_ARCH_arm64)
 	__u64 preempt_count;
 #endif
@@ -256,6 +262,7 @@ struct pt_regs {
 	unsigned long r15;
 	unsigned long bp;
 	unsigned long bx;
+	unsigned long cx;
 	unsigned long ip;
 	unsigned long cs; /* two bytes since 6.9 */
 	unsigned long orig_ax;
@@ -267,6 +274,7 @@ struct pt_regs {
 	unsigned long r8;
 	unsigned long r9;
 #define REGS_ARGS(regs) {(regs)->di, (regs)->si, (regs)->dx, (regs)->r10, (regs)->r8, (regs)->r9}
+#define REGS_ARGS_32BIT(regs) {(regs)->bx, (regs)->cx, (regs)->dx, (regs)->si, (regs)->di, (regs)->bp}
 #define SYSCALL_FUTEX 202
 #define REGS_SYSCALL(regs) (int)(regs)->orig_ax
 #define SYSCALL_YIELD 24
@@ -281,6 +289,7 @@ struct pt_regs {
 	__u64 orig_x0;
 	__s32 syscallno;
 #define REGS_ARGS(regs) {(regs)->orig_x0, (regs)->regs[1], (regs)->regs[2], (regs)->regs[3], (regs)->regs[4], (regs)->regs[5]}
+#define REGS_ARGS_32BIT(regs) REGS_ARGS(regs)
 #define SYSCALL_FUTEX 98
 #define REGS_SYSCALL(regs) (regs)->syscallno
 #define SYSCALL_YIELD 124

@@ -16,7 +16,8 @@ type Options struct {
 	Sources   sources.Set  // event types that are recorded
 	// Tracepoints are recorded with the number of their places here.
 	Tracepoints []*tracepoint.Tracepoint
-	NoArgs      bool // an exec is recorded without its command line
+	Calls       Calls // system calls, if they are among Sources
+	NoArgs      bool  // an exec is recorded without its command line
 	Sample      Sample
 	OffCPU      OffCPU
 	Waker       Stacks

@@ -331,6 +331,7 @@ enum rec_type {
 	TYPE_IPI = 4,
 	TYPE_CALL = 5,
 	TYPE_WORK = 6,
+	TYPE_SYSCALL = 16,
 	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 
@@ -358,6 +359,28 @@ struct rec_tracepoint {
 	__u32 type;	/* TYPE_TRACEPOINT and the tracepoint's number */
 	__u32 length;	/* of bytes */
 	char bytes[];	/* of the kernel's record, or of the arguments and strings of a raw tracepoint */
+};
+
+enum rec_call_flag {
+	CALL_32BIT = 1,	       /* number is one of 32-bit code */
+	CALL_ENDLESS = 2,      /* it does not return: there is no result */
+	CALL_PATHS_FOLLOW = 4, /* after the words, each ended by a 0, and padded to a multiple of 8 bytes */
+};
+
+enum rec_call_bound {
+	CALL_PATH = 128, /* bytes of a path, with its 0 */
+};
+
+/* A rec_typed of type TYPE_SYSCALL. */
+struct rec_syscall {
+	struct rec_hdr hdr;
+	__u64 start;
+	__u32 type;
+	__u16 number;
+	__u8 flags;  /* enum rec_call_flag */
+	__u8 counts; /* of arguments; and of files, << 4 */
+	__s64 ret;
+	__u64 words[]; /* the arguments, then ids of the rec_wait of the files, 0: none */
 };
 
 #define TEXT_LENGTH 64

@@ -220,6 +220,8 @@ static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
 	chunk = bpf_map_lookup_elem(&chunks, &slot);
 	if (!chunk)
 		return NULL;
+	/* Else the compiler may put the sign, which it knows, into the mask, and the verifier of 6.1 sees no bounds. */
+	barrier_var(at);
 	return chunk + ((__u64)at & ((1ULL << chunk_shift) - 8)) + sizeof(__u64);
 }
 

@@ -145,6 +145,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.attachRawTracepoints(rawTracepoint, t.loader(read.types)); err != nil {
 		return err
 	}
+	if err := t.setAttached(); err != nil {
+		return err
+	}
 	return t.seedFollowed()
 }
 
@@ -156,6 +159,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	}
 	o.dropUnneeded(spec)
 	if err := o.setFilter(spec); err != nil {
+		return err
+	}
+	if err := o.setCalls(spec); err != nil {
 		return err
 	}
 	chunks, shift := chunksOf(o.RingBytes)
@@ -297,6 +303,9 @@ func attachIterator(program *ebpf.Program) (*link.Iter, error) {
 
 // Arm makes the programs write records from now on.
 func (t *Tracer) Arm() error {
+	if err := t.freezeCalls(false); err != nil {
+		return err
+	}
 	if err := t.setArmed(true); err != nil {
 		return err
 	}
@@ -305,6 +314,9 @@ func (t *Tracer) Arm() error {
 
 // Disarm ends that. When it returns, no program is still writing a record.
 func (t *Tracer) Disarm() error {
+	if err := t.freezeCalls(true); err != nil {
+		return err
+	}
 	if err := t.setArmed(false); err != nil {
 		return err
 	}

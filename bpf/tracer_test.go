@@ -38,6 +38,7 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 		"off-CPU, kernel":          {Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true}}, Off: format.GroupWakeup}, []uint8{ringdata.KindWaking, ringdata.KindWakeupNew}},
 		"off-CPU, user":            {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}}}, nil},
 		"off-CPU at the departure": {Options{OffCPU: OffCPU{Stacks: both, Place: AtDeparture}}, nil},
+		"system calls":             {Options{Sources: sources.Of("syscall")}, nil},
 		"hard interrupts":          {Options{Sources: sources.Of("hardirq")}, nil},
 		"soft interrupts, one ring, with a filter": {Options{
 			Rings: 1, Sources: sources.Of("softirq"), Off: format.GroupSched | format.GroupWakeup, Filter: Filter{NoTIDs: []int32{1}},

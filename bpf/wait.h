@@ -184,6 +184,17 @@ static __always_inline __u64 hash_socket(__u64 h, const struct wait_file *f)
 	return h;
 }
 
+static __always_inline __u64 hash_file(__u64 h, const struct wait_file *f)
+{
+	ADD(h, f->number);
+	ADD(h, (__u64)f->super);
+	ADD(h, f->private);
+	ADD(h, f->generation);
+	if ((f->mode & S_IFMT) == S_IFSOCK)
+		h = hash_socket(h, f);
+	return h;
+}
+
 static __always_inline __u64 hash_wait(struct task_struct *task, const struct wait_call *call, const struct wait_file *f, __u32 fd)
 {
 	__u64 h = user_seed(task) ^ 1;
@@ -193,14 +204,8 @@ static __always_inline __u64 hash_wait(struct task_struct *task, const struct wa
 #pragma unroll
 	for (int i = 0; i < 6; i++)
 		ADD(h, i == value ? futex_value_kind(call->args[i]) : call->args[i]);
-	if (f->file) {
-		ADD(h, f->number);
-		ADD(h, (__u64)f->super);
-		ADD(h, f->private);
-		ADD(h, f->generation);
-		if ((f->mode & S_IFMT) == S_IFSOCK)
-			h = hash_socket(h, f);
-	}
+	if (f->file)
+		h = hash_file(h, f);
 	return mix64(h) | 1;
 }
 #undef ADD
@@ -349,8 +354,8 @@ static __always_inline void read_polled(struct wait_call *call)
 		call->args[0] = 0;
 }
 
-/* A copy of the record goes to the ring; the room is reserved before the clock is read, as for any record. */
-static __noinline bool write_wait(struct scratch *s)
+/* A copy of the record goes to the ring. at is its time; 0: now. The room is reserved before the clock is read, as for any record. */
+static __noinline bool write_wait(struct scratch *s, __u64 at)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct rec_wait *rec = claim_here(cpu, sizeof(*rec)), *from = (struct rec_wait *)s->addrs;
@@ -359,7 +364,7 @@ static __noinline bool write_wait(struct scratch *s)
 		count_loss(cpu, REC_STACK);
 		return false;
 	}
-	from->hdr.ts = bpf_ktime_get_ns();
+	from->hdr.ts = at ? at : bpf_ktime_get_ns();
 	from->hdr.cpu = cpu;
 	bpf_probe_read_kernel(rec, sizeof(*rec), from);
 	submit(rec, sizeof(*rec));
@@ -392,7 +397,7 @@ __noinline __u64 intern_wait(struct scratch *s)
 	_Static_assert(sizeof(struct rec_wait) <= sizeof(s->addrs), "the buffer holds it");
 	describe_wait((struct rec_wait *)s->addrs, task, &call, &f, fd);
 	((struct rec_wait *)s->addrs)->id = id;
-	if (!write_wait(s))
+	if (!write_wait(s, 0))
 		return 0;
 	*mark.at = mark.value;
 	return id;

@@ -40,6 +40,7 @@
 #include "irq.h"
 #include "workqueue.h"
 #include "tracepoint.h"
+#include "syscall.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -59,6 +60,10 @@ union record {
 	struct rec_sample sample;
 	struct rec_typed typed;
 	struct rec_tracepoint tracepoint;
+	struct rec_syscall call;
+	enum rec_call_flag call_flag;
+	enum rec_call_shape call_shape;
+	enum rec_call_bound call_bound;
 	struct rec_text text;
 	struct rec_cgroup cgroup;
 	struct rec_move move;

@@ -16,11 +16,13 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	wprofMapCallSlots                = "call_slots"
 	wprofMapCgroupGlobs              = "cgroup_globs"
 	wprofMapCgroupScratch            = "cgroup_scratch"
 	wprofMapChunks                   = "chunks"
 	wprofMapFollowed                 = "followed"
 	wprofMapIrqStates                = "irq_states"
+	wprofMapKeptCalls                = "kept_calls"
 	wprofMapLosses                   = "losses"
 	wprofMapNestingLosses            = "nesting_losses"
 	wprofMapNewPrograms              = "new_programs"
@@ -49,9 +51,11 @@ const (
 	wprofProgIrqHandlerExit          = "irq_handler_exit"
 	wprofProgIrqWorkEntry            = "irq_work_entry"
 	wprofProgIrqWorkExit             = "irq_work_exit"
+	wprofProgLastCall                = "last_call"
 	wprofProgLocalTimerEntry         = "local_timer_entry"
 	wprofProgLocalTimerExit          = "local_timer_exit"
 	wprofProgNewProgram              = "new_program"
+	wprofProgOpenCalls               = "open_calls"
 	wprofProgOpenInterrupts          = "open_interrupts"
 	wprofProgOpenWork                = "open_work"
 	wprofProgRawTracepointEvent      = "raw_tracepoint_event"
@@ -70,6 +74,8 @@ const (
 	wprofProgSoftirqExit             = "softirq_exit"
 	wprofProgSoftirqRaise            = "softirq_raise"
 	wprofProgSwitchFinished          = "switch_finished"
+	wprofProgSysEnter                = "sys_enter"
+	wprofProgSysExit                 = "sys_exit"
 	wprofProgTaskRename              = "task_rename"
 	wprofProgTasks                   = "tasks"
 	wprofProgTracepointEvent         = "tracepoint_event"
@@ -81,6 +87,11 @@ const (
 	wprofVarArmed                    = "armed"
 	wprofVarAwaited                  = "awaited"
 	wprofVarAwaitedExecNs            = "awaited_exec_ns"
+	wprofVarCallShapes               = "call_shapes"
+	wprofVarCallSlotMask             = "call_slot_mask"
+	wprofVarCallsAttachedAt          = "calls_attached_at"
+	wprofVarCallsFrozen              = "calls_frozen"
+	wprofVarCallsWanted              = "calls_wanted"
 	wprofVarCgroupV1                 = "cgroup_v1"
 	wprofVarCgroupVerdicts           = "cgroup_verdicts"
 	wprofVarCgroupsEnabled           = "cgroups_enabled"
@@ -95,6 +106,7 @@ const (
 	wprofVarOffcpuMin                = "offcpu_min"
 	wprofVarOffcpuPlace              = "offcpu_place"
 	wprofVarOffcpuUser               = "offcpu_user"
+	wprofVarOtherCallsWanted         = "other_calls_wanted"
 	wprofVarProbeFired               = "probe_fired"
 	wprofVarRecords                  = "records"
 	wprofVarRingBytes                = "ring_bytes"
@@ -176,9 +188,11 @@ type wprofProgramSpecs struct {
 	IrqHandlerExit          *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	IrqWorkEntry            *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
 	IrqWorkExit             *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
+	LastCall                *ebpf.ProgramSpec `ebpf:"last_call"`
 	LocalTimerEntry         *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
 	LocalTimerExit          *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
 	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
+	OpenCalls               *ebpf.ProgramSpec `ebpf:"open_calls"`
 	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
 	RawTracepointEvent      *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
@@ -197,6 +211,8 @@ type wprofProgramSpecs struct {
 	SoftirqExit             *ebpf.ProgramSpec `ebpf:"softirq_exit"`
 	SoftirqRaise            *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
+	SysEnter                *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysExit                 *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
 	TracepointEvent         *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
@@ -210,11 +226,13 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	CallSlots      *ebpf.MapSpec `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
+	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
@@ -234,46 +252,52 @@ type wprofMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofVariableSpecs struct {
-	ArgsEnabled    *ebpf.VariableSpec `ebpf:"args_enabled"`
-	Armed          *ebpf.VariableSpec `ebpf:"armed"`
-	Awaited        *ebpf.VariableSpec `ebpf:"awaited"`
-	AwaitedExecNs  *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
-	CgroupV1       *ebpf.VariableSpec `ebpf:"cgroup_v1"`
-	CgroupVerdicts *ebpf.VariableSpec `ebpf:"cgroup_verdicts"`
-	CgroupsEnabled *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
-	ChunkShift     *ebpf.VariableSpec `ebpf:"chunk_shift"`
-	ClosedAt       *ebpf.VariableSpec `ebpf:"closed_at"`
-	Filter         *ebpf.VariableSpec `ebpf:"filter"`
-	FollowFailures *ebpf.VariableSpec `ebpf:"follow_failures"`
-	Generation     *ebpf.VariableSpec `ebpf:"generation"`
-	LifeEnabled    *ebpf.VariableSpec `ebpf:"life_enabled"`
-	NameCache      *ebpf.VariableSpec `ebpf:"name_cache"`
-	OffcpuKernel   *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
-	OffcpuMin      *ebpf.VariableSpec `ebpf:"offcpu_min"`
-	OffcpuPlace    *ebpf.VariableSpec `ebpf:"offcpu_place"`
-	OffcpuUser     *ebpf.VariableSpec `ebpf:"offcpu_user"`
-	ProbeFired     *ebpf.VariableSpec `ebpf:"probe_fired"`
-	Records        *ebpf.VariableSpec `ebpf:"records"`
-	RingBytes      *ebpf.VariableSpec `ebpf:"ring_bytes"`
-	RingChunks     *ebpf.VariableSpec `ebpf:"ring_chunks"`
-	RingCount      *ebpf.VariableSpec `ebpf:"ring_count"`
-	RingsShared    *ebpf.VariableSpec `ebpf:"rings_shared"`
-	SampleKernel   *ebpf.VariableSpec `ebpf:"sample_kernel"`
-	SampleUser     *ebpf.VariableSpec `ebpf:"sample_user"`
-	Seeding        *ebpf.VariableSpec `ebpf:"seeding"`
-	SinceEnabled   *ebpf.VariableSpec `ebpf:"since_enabled"`
-	StackChecks    *ebpf.VariableSpec `ebpf:"stack_checks"`
-	StackDepth     *ebpf.VariableSpec `ebpf:"stack_depth"`
-	StacksChecked  *ebpf.VariableSpec `ebpf:"stacks_checked"`
-	Unreported     *ebpf.VariableSpec `ebpf:"unreported"`
-	UnwindCounted  *ebpf.VariableSpec `ebpf:"unwind_counted"`
-	UnwindTables   *ebpf.VariableSpec `ebpf:"unwind_tables"`
-	UnwindVersion  *ebpf.VariableSpec `ebpf:"unwind_version"`
-	WaitCalls      *ebpf.VariableSpec `ebpf:"wait_calls"`
-	WaitsEnabled   *ebpf.VariableSpec `ebpf:"waits_enabled"`
-	WakeBytes      *ebpf.VariableSpec `ebpf:"wake_bytes"`
-	WakerKernel    *ebpf.VariableSpec `ebpf:"waker_kernel"`
-	WakerUser      *ebpf.VariableSpec `ebpf:"waker_user"`
+	ArgsEnabled      *ebpf.VariableSpec `ebpf:"args_enabled"`
+	Armed            *ebpf.VariableSpec `ebpf:"armed"`
+	Awaited          *ebpf.VariableSpec `ebpf:"awaited"`
+	AwaitedExecNs    *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
+	CallShapes       *ebpf.VariableSpec `ebpf:"call_shapes"`
+	CallSlotMask     *ebpf.VariableSpec `ebpf:"call_slot_mask"`
+	CallsAttachedAt  *ebpf.VariableSpec `ebpf:"calls_attached_at"`
+	CallsFrozen      *ebpf.VariableSpec `ebpf:"calls_frozen"`
+	CallsWanted      *ebpf.VariableSpec `ebpf:"calls_wanted"`
+	CgroupV1         *ebpf.VariableSpec `ebpf:"cgroup_v1"`
+	CgroupVerdicts   *ebpf.VariableSpec `ebpf:"cgroup_verdicts"`
+	CgroupsEnabled   *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
+	ChunkShift       *ebpf.VariableSpec `ebpf:"chunk_shift"`
+	ClosedAt         *ebpf.VariableSpec `ebpf:"closed_at"`
+	Filter           *ebpf.VariableSpec `ebpf:"filter"`
+	FollowFailures   *ebpf.VariableSpec `ebpf:"follow_failures"`
+	Generation       *ebpf.VariableSpec `ebpf:"generation"`
+	LifeEnabled      *ebpf.VariableSpec `ebpf:"life_enabled"`
+	NameCache        *ebpf.VariableSpec `ebpf:"name_cache"`
+	OffcpuKernel     *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
+	OffcpuMin        *ebpf.VariableSpec `ebpf:"offcpu_min"`
+	OffcpuPlace      *ebpf.VariableSpec `ebpf:"offcpu_place"`
+	OffcpuUser       *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	OtherCallsWanted *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
+	ProbeFired       *ebpf.VariableSpec `ebpf:"probe_fired"`
+	Records          *ebpf.VariableSpec `ebpf:"records"`
+	RingBytes        *ebpf.VariableSpec `ebpf:"ring_bytes"`
+	RingChunks       *ebpf.VariableSpec `ebpf:"ring_chunks"`
+	RingCount        *ebpf.VariableSpec `ebpf:"ring_count"`
+	RingsShared      *ebpf.VariableSpec `ebpf:"rings_shared"`
+	SampleKernel     *ebpf.VariableSpec `ebpf:"sample_kernel"`
+	SampleUser       *ebpf.VariableSpec `ebpf:"sample_user"`
+	Seeding          *ebpf.VariableSpec `ebpf:"seeding"`
+	SinceEnabled     *ebpf.VariableSpec `ebpf:"since_enabled"`
+	StackChecks      *ebpf.VariableSpec `ebpf:"stack_checks"`
+	StackDepth       *ebpf.VariableSpec `ebpf:"stack_depth"`
+	StacksChecked    *ebpf.VariableSpec `ebpf:"stacks_checked"`
+	Unreported       *ebpf.VariableSpec `ebpf:"unreported"`
+	UnwindCounted    *ebpf.VariableSpec `ebpf:"unwind_counted"`
+	UnwindTables     *ebpf.VariableSpec `ebpf:"unwind_tables"`
+	UnwindVersion    *ebpf.VariableSpec `ebpf:"unwind_version"`
+	WaitCalls        *ebpf.VariableSpec `ebpf:"wait_calls"`
+	WaitsEnabled     *ebpf.VariableSpec `ebpf:"waits_enabled"`
+	WakeBytes        *ebpf.VariableSpec `ebpf:"wake_bytes"`
+	WakerKernel      *ebpf.VariableSpec `ebpf:"waker_kernel"`
+	WakerUser        *ebpf.VariableSpec `ebpf:"waker_user"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -296,11 +320,13 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	CallSlots      *ebpf.Map `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
+	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
@@ -318,11 +344,13 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.CallSlots,
 		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
 		m.Followed,
 		m.IrqStates,
+		m.KeptCalls,
 		m.Losses,
 		m.NestingLosses,
 		m.NewPrograms,
@@ -343,46 +371,52 @@ func (m *wprofMaps) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofVariables struct {
-	ArgsEnabled    *ebpf.Variable `ebpf:"args_enabled"`
-	Armed          *ebpf.Variable `ebpf:"armed"`
-	Awaited        *ebpf.Variable `ebpf:"awaited"`
-	AwaitedExecNs  *ebpf.Variable `ebpf:"awaited_exec_ns"`
-	CgroupV1       *ebpf.Variable `ebpf:"cgroup_v1"`
-	CgroupVerdicts *ebpf.Variable `ebpf:"cgroup_verdicts"`
-	CgroupsEnabled *ebpf.Variable `ebpf:"cgroups_enabled"`
-	ChunkShift     *ebpf.Variable `ebpf:"chunk_shift"`
-	ClosedAt       *ebpf.Variable `ebpf:"closed_at"`
-	Filter         *ebpf.Variable `ebpf:"filter"`
-	FollowFailures *ebpf.Variable `ebpf:"follow_failures"`
-	Generation     *ebpf.Variable `ebpf:"generation"`
-	LifeEnabled    *ebpf.Variable `ebpf:"life_enabled"`
-	NameCache      *ebpf.Variable `ebpf:"name_cache"`
-	OffcpuKernel   *ebpf.Variable `ebpf:"offcpu_kernel"`
-	OffcpuMin      *ebpf.Variable `ebpf:"offcpu_min"`
-	OffcpuPlace    *ebpf.Variable `ebpf:"offcpu_place"`
-	OffcpuUser     *ebpf.Variable `ebpf:"offcpu_user"`
-	ProbeFired     *ebpf.Variable `ebpf:"probe_fired"`
-	Records        *ebpf.Variable `ebpf:"records"`
-	RingBytes      *ebpf.Variable `ebpf:"ring_bytes"`
-	RingChunks     *ebpf.Variable `ebpf:"ring_chunks"`
-	RingCount      *ebpf.Variable `ebpf:"ring_count"`
-	RingsShared    *ebpf.Variable `ebpf:"rings_shared"`
-	SampleKernel   *ebpf.Variable `ebpf:"sample_kernel"`
-	SampleUser     *ebpf.Variable `ebpf:"sample_user"`
-	Seeding        *ebpf.Variable `ebpf:"seeding"`
-	SinceEnabled   *ebpf.Variable `ebpf:"since_enabled"`
-	StackChecks    *ebpf.Variable `ebpf:"stack_checks"`
-	StackDepth     *ebpf.Variable `ebpf:"stack_depth"`
-	StacksChecked  *ebpf.Variable `ebpf:"stacks_checked"`
-	Unreported     *ebpf.Variable `ebpf:"unreported"`
-	UnwindCounted  *ebpf.Variable `ebpf:"unwind_counted"`
-	UnwindTables   *ebpf.Variable `ebpf:"unwind_tables"`
-	UnwindVersion  *ebpf.Variable `ebpf:"unwind_version"`
-	WaitCalls      *ebpf.Variable `ebpf:"wait_calls"`
-	WaitsEnabled   *ebpf.Variable `ebpf:"waits_enabled"`
-	WakeBytes      *ebpf.Variable `ebpf:"wake_bytes"`
-	WakerKernel    *ebpf.Variable `ebpf:"waker_kernel"`
-	WakerUser      *ebpf.Variable `ebpf:"waker_user"`
+	ArgsEnabled      *ebpf.Variable `ebpf:"args_enabled"`
+	Armed            *ebpf.Variable `ebpf:"armed"`
+	Awaited          *ebpf.Variable `ebpf:"awaited"`
+	AwaitedExecNs    *ebpf.Variable `ebpf:"awaited_exec_ns"`
+	CallShapes       *ebpf.Variable `ebpf:"call_shapes"`
+	CallSlotMask     *ebpf.Variable `ebpf:"call_slot_mask"`
+	CallsAttachedAt  *ebpf.Variable `ebpf:"calls_attached_at"`
+	CallsFrozen      *ebpf.Variable `ebpf:"calls_frozen"`
+	CallsWanted      *ebpf.Variable `ebpf:"calls_wanted"`
+	CgroupV1         *ebpf.Variable `ebpf:"cgroup_v1"`
+	CgroupVerdicts   *ebpf.Variable `ebpf:"cgroup_verdicts"`
+	CgroupsEnabled   *ebpf.Variable `ebpf:"cgroups_enabled"`
+	ChunkShift       *ebpf.Variable `ebpf:"chunk_shift"`
+	ClosedAt         *ebpf.Variable `ebpf:"closed_at"`
+	Filter           *ebpf.Variable `ebpf:"filter"`
+	FollowFailures   *ebpf.Variable `ebpf:"follow_failures"`
+	Generation       *ebpf.Variable `ebpf:"generation"`
+	LifeEnabled      *ebpf.Variable `ebpf:"life_enabled"`
+	NameCache        *ebpf.Variable `ebpf:"name_cache"`
+	OffcpuKernel     *ebpf.Variable `ebpf:"offcpu_kernel"`
+	OffcpuMin        *ebpf.Variable `ebpf:"offcpu_min"`
+	OffcpuPlace      *ebpf.Variable `ebpf:"offcpu_place"`
+	OffcpuUser       *ebpf.Variable `ebpf:"offcpu_user"`
+	OtherCallsWanted *ebpf.Variable `ebpf:"other_calls_wanted"`
+	ProbeFired       *ebpf.Variable `ebpf:"probe_fired"`
+	Records          *ebpf.Variable `ebpf:"records"`
+	RingBytes        *ebpf.Variable `ebpf:"ring_bytes"`
+	RingChunks       *ebpf.Variable `ebpf:"ring_chunks"`
+	RingCount        *ebpf.Variable `ebpf:"ring_count"`
+	RingsShared      *ebpf.Variable `ebpf:"rings_shared"`
+	SampleKernel     *ebpf.Variable `ebpf:"sample_kernel"`
+	SampleUser       *ebpf.Variable `ebpf:"sample_user"`
+	Seeding          *ebpf.Variable `ebpf:"seeding"`
+	SinceEnabled     *ebpf.Variable `ebpf:"since_enabled"`
+	StackChecks      *ebpf.Variable `ebpf:"stack_checks"`
+	StackDepth       *ebpf.Variable `ebpf:"stack_depth"`
+	StacksChecked    *ebpf.Variable `ebpf:"stacks_checked"`
+	Unreported       *ebpf.Variable `ebpf:"unreported"`
+	UnwindCounted    *ebpf.Variable `ebpf:"unwind_counted"`
+	UnwindTables     *ebpf.Variable `ebpf:"unwind_tables"`
+	UnwindVersion    *ebpf.Variable `ebpf:"unwind_version"`
+	WaitCalls        *ebpf.Variable `ebpf:"wait_calls"`
+	WaitsEnabled     *ebpf.Variable `ebpf:"waits_enabled"`
+	WakeBytes        *ebpf.Variable `ebpf:"wake_bytes"`
+	WakerKernel      *ebpf.Variable `ebpf:"waker_kernel"`
+	WakerUser        *ebpf.Variable `ebpf:"waker_user"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.
@@ -404,9 +438,11 @@ type wprofPrograms struct {
 	IrqHandlerExit          *ebpf.Program `ebpf:"irq_handler_exit"`
 	IrqWorkEntry            *ebpf.Program `ebpf:"irq_work_entry"`
 	IrqWorkExit             *ebpf.Program `ebpf:"irq_work_exit"`
+	LastCall                *ebpf.Program `ebpf:"last_call"`
 	LocalTimerEntry         *ebpf.Program `ebpf:"local_timer_entry"`
 	LocalTimerExit          *ebpf.Program `ebpf:"local_timer_exit"`
 	NewProgram              *ebpf.Program `ebpf:"new_program"`
+	OpenCalls               *ebpf.Program `ebpf:"open_calls"`
 	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.Program `ebpf:"open_work"`
 	RawTracepointEvent      *ebpf.Program `ebpf:"raw_tracepoint_event"`
@@ -425,6 +461,8 @@ type wprofPrograms struct {
 	SoftirqExit             *ebpf.Program `ebpf:"softirq_exit"`
 	SoftirqRaise            *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
+	SysEnter                *ebpf.Program `ebpf:"sys_enter"`
+	SysExit                 *ebpf.Program `ebpf:"sys_exit"`
 	TaskRename              *ebpf.Program `ebpf:"task_rename"`
 	Tasks                   *ebpf.Program `ebpf:"tasks"`
 	TracepointEvent         *ebpf.Program `ebpf:"tracepoint_event"`
@@ -451,9 +489,11 @@ func (p *wprofPrograms) Close() error {
 		p.IrqHandlerExit,
 		p.IrqWorkEntry,
 		p.IrqWorkExit,
+		p.LastCall,
 		p.LocalTimerEntry,
 		p.LocalTimerExit,
 		p.NewProgram,
+		p.OpenCalls,
 		p.OpenInterrupts,
 		p.OpenWork,
 		p.RawTracepointEvent,
@@ -472,6 +512,8 @@ func (p *wprofPrograms) Close() error {
 		p.SoftirqExit,
 		p.SoftirqRaise,
 		p.SwitchFinished,
+		p.SysEnter,
+		p.SysExit,
 		p.TaskRename,
 		p.Tasks,
 		p.TracepointEvent,

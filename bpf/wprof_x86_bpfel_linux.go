@@ -16,11 +16,13 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	wprofMapCallSlots                = "call_slots"
 	wprofMapCgroupGlobs              = "cgroup_globs"
 	wprofMapCgroupScratch            = "cgroup_scratch"
 	wprofMapChunks                   = "chunks"
 	wprofMapFollowed                 = "followed"
 	wprofMapIrqStates                = "irq_states"
+	wprofMapKeptCalls                = "kept_calls"
 	wprofMapLosses                   = "losses"
 	wprofMapMemos                    = "memos"
 	wprofMapNestingLosses            = "nesting_losses"
@@ -54,9 +56,11 @@ const (
 	wprofProgIrqHandlerExit          = "irq_handler_exit"
 	wprofProgIrqWorkEntry            = "irq_work_entry"
 	wprofProgIrqWorkExit             = "irq_work_exit"
+	wprofProgLastCall                = "last_call"
 	wprofProgLocalTimerEntry         = "local_timer_entry"
 	wprofProgLocalTimerExit          = "local_timer_exit"
 	wprofProgNewProgram              = "new_program"
+	wprofProgOpenCalls               = "open_calls"
 	wprofProgOpenInterrupts          = "open_interrupts"
 	wprofProgOpenWork                = "open_work"
 	wprofProgRawTracepointEvent      = "raw_tracepoint_event"
@@ -75,6 +79,8 @@ const (
 	wprofProgSoftirqExit             = "softirq_exit"
 	wprofProgSoftirqRaise            = "softirq_raise"
 	wprofProgSwitchFinished          = "switch_finished"
+	wprofProgSysEnter                = "sys_enter"
+	wprofProgSysExit                 = "sys_exit"
 	wprofProgTaskRename              = "task_rename"
 	wprofProgTasks                   = "tasks"
 	wprofProgTracepointEvent         = "tracepoint_event"
@@ -86,6 +92,11 @@ const (
 	wprofVarArmed                    = "armed"
 	wprofVarAwaited                  = "awaited"
 	wprofVarAwaitedExecNs            = "awaited_exec_ns"
+	wprofVarCallShapes               = "call_shapes"
+	wprofVarCallSlotMask             = "call_slot_mask"
+	wprofVarCallsAttachedAt          = "calls_attached_at"
+	wprofVarCallsFrozen              = "calls_frozen"
+	wprofVarCallsWanted              = "calls_wanted"
 	wprofVarCgroupV1                 = "cgroup_v1"
 	wprofVarCgroupVerdicts           = "cgroup_verdicts"
 	wprofVarCgroupsEnabled           = "cgroups_enabled"
@@ -102,6 +113,7 @@ const (
 	wprofVarOffcpuMin                = "offcpu_min"
 	wprofVarOffcpuPlace              = "offcpu_place"
 	wprofVarOffcpuUser               = "offcpu_user"
+	wprofVarOtherCallsWanted         = "other_calls_wanted"
 	wprofVarPreemptCountFromRq       = "preempt_count_from_rq"
 	wprofVarPreemptCountLocation     = "preempt_count_location"
 	wprofVarProbeFired               = "probe_fired"
@@ -186,9 +198,11 @@ type wprofProgramSpecs struct {
 	IrqHandlerExit          *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	IrqWorkEntry            *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
 	IrqWorkExit             *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
+	LastCall                *ebpf.ProgramSpec `ebpf:"last_call"`
 	LocalTimerEntry         *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
 	LocalTimerExit          *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
 	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
+	OpenCalls               *ebpf.ProgramSpec `ebpf:"open_calls"`
 	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
 	RawTracepointEvent      *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
@@ -207,6 +221,8 @@ type wprofProgramSpecs struct {
 	SoftirqExit             *ebpf.ProgramSpec `ebpf:"softirq_exit"`
 	SoftirqRaise            *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
+	SysEnter                *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysExit                 *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
 	TracepointEvent         *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
@@ -220,11 +236,13 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	CallSlots      *ebpf.MapSpec `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
+	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
@@ -253,6 +271,11 @@ type wprofVariableSpecs struct {
 	Armed                *ebpf.VariableSpec `ebpf:"armed"`
 	Awaited              *ebpf.VariableSpec `ebpf:"awaited"`
 	AwaitedExecNs        *ebpf.VariableSpec `ebpf:"awaited_exec_ns"`
+	CallShapes           *ebpf.VariableSpec `ebpf:"call_shapes"`
+	CallSlotMask         *ebpf.VariableSpec `ebpf:"call_slot_mask"`
+	CallsAttachedAt      *ebpf.VariableSpec `ebpf:"calls_attached_at"`
+	CallsFrozen          *ebpf.VariableSpec `ebpf:"calls_frozen"`
+	CallsWanted          *ebpf.VariableSpec `ebpf:"calls_wanted"`
 	CgroupV1             *ebpf.VariableSpec `ebpf:"cgroup_v1"`
 	CgroupVerdicts       *ebpf.VariableSpec `ebpf:"cgroup_verdicts"`
 	CgroupsEnabled       *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
@@ -269,6 +292,7 @@ type wprofVariableSpecs struct {
 	OffcpuMin            *ebpf.VariableSpec `ebpf:"offcpu_min"`
 	OffcpuPlace          *ebpf.VariableSpec `ebpf:"offcpu_place"`
 	OffcpuUser           *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	OtherCallsWanted     *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
 	PreemptCountFromRq   *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.VariableSpec `ebpf:"preempt_count_location"`
 	ProbeFired           *ebpf.VariableSpec `ebpf:"probe_fired"`
@@ -316,11 +340,13 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	CallSlots      *ebpf.Map `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
+	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
@@ -343,11 +369,13 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.CallSlots,
 		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
 		m.Followed,
 		m.IrqStates,
+		m.KeptCalls,
 		m.Losses,
 		m.Memos,
 		m.NestingLosses,
@@ -377,6 +405,11 @@ type wprofVariables struct {
 	Armed                *ebpf.Variable `ebpf:"armed"`
 	Awaited              *ebpf.Variable `ebpf:"awaited"`
 	AwaitedExecNs        *ebpf.Variable `ebpf:"awaited_exec_ns"`
+	CallShapes           *ebpf.Variable `ebpf:"call_shapes"`
+	CallSlotMask         *ebpf.Variable `ebpf:"call_slot_mask"`
+	CallsAttachedAt      *ebpf.Variable `ebpf:"calls_attached_at"`
+	CallsFrozen          *ebpf.Variable `ebpf:"calls_frozen"`
+	CallsWanted          *ebpf.Variable `ebpf:"calls_wanted"`
 	CgroupV1             *ebpf.Variable `ebpf:"cgroup_v1"`
 	CgroupVerdicts       *ebpf.Variable `ebpf:"cgroup_verdicts"`
 	CgroupsEnabled       *ebpf.Variable `ebpf:"cgroups_enabled"`
@@ -393,6 +426,7 @@ type wprofVariables struct {
 	OffcpuMin            *ebpf.Variable `ebpf:"offcpu_min"`
 	OffcpuPlace          *ebpf.Variable `ebpf:"offcpu_place"`
 	OffcpuUser           *ebpf.Variable `ebpf:"offcpu_user"`
+	OtherCallsWanted     *ebpf.Variable `ebpf:"other_calls_wanted"`
 	PreemptCountFromRq   *ebpf.Variable `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.Variable `ebpf:"preempt_count_location"`
 	ProbeFired           *ebpf.Variable `ebpf:"probe_fired"`
@@ -439,9 +473,11 @@ type wprofPrograms struct {
 	IrqHandlerExit          *ebpf.Program `ebpf:"irq_handler_exit"`
 	IrqWorkEntry            *ebpf.Program `ebpf:"irq_work_entry"`
 	IrqWorkExit             *ebpf.Program `ebpf:"irq_work_exit"`
+	LastCall                *ebpf.Program `ebpf:"last_call"`
 	LocalTimerEntry         *ebpf.Program `ebpf:"local_timer_entry"`
 	LocalTimerExit          *ebpf.Program `ebpf:"local_timer_exit"`
 	NewProgram              *ebpf.Program `ebpf:"new_program"`
+	OpenCalls               *ebpf.Program `ebpf:"open_calls"`
 	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
 	OpenWork                *ebpf.Program `ebpf:"open_work"`
 	RawTracepointEvent      *ebpf.Program `ebpf:"raw_tracepoint_event"`
@@ -460,6 +496,8 @@ type wprofPrograms struct {
 	SoftirqExit             *ebpf.Program `ebpf:"softirq_exit"`
 	SoftirqRaise            *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
+	SysEnter                *ebpf.Program `ebpf:"sys_enter"`
+	SysExit                 *ebpf.Program `ebpf:"sys_exit"`
 	TaskRename              *ebpf.Program `ebpf:"task_rename"`
 	Tasks                   *ebpf.Program `ebpf:"tasks"`
 	TracepointEvent         *ebpf.Program `ebpf:"tracepoint_event"`
@@ -486,9 +524,11 @@ func (p *wprofPrograms) Close() error {
 		p.IrqHandlerExit,
 		p.IrqWorkEntry,
 		p.IrqWorkExit,
+		p.LastCall,
 		p.LocalTimerEntry,
 		p.LocalTimerExit,
 		p.NewProgram,
+		p.OpenCalls,
 		p.OpenInterrupts,
 		p.OpenWork,
 		p.RawTracepointEvent,
@@ -507,6 +547,8 @@ func (p *wprofPrograms) Close() error {
 		p.SoftirqExit,
 		p.SoftirqRaise,
 		p.SwitchFinished,
+		p.SysEnter,
+		p.SysExit,
 		p.TaskRename,
 		p.Tasks,
 		p.TracepointEvent,

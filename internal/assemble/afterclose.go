@@ -16,6 +16,8 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 		return from > 0 && from < closed
 	}
 	switch b[ringdata.HdrKind] {
+	case ringdata.KindWait:
+		a.out.waits.keep(b)
 	case ringdata.KindText:
 		a.out.types.keep(b)
 	case ringdata.KindTyped:

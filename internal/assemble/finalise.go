@@ -85,7 +85,9 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate(); f.out.types.rotate(); f.out.cgroups.rotate() }
 	f.out.types.tracepoints.encoded = s.Layouts
 	f.out.stackOf = f.apply.code.stackOf
-	f.out.waits.calls = syscalls.Names(header.Session.GetMachine())
+	machine := header.Session.GetMachine()
+	f.out.waits.calls = syscalls.Names(machine)
+	f.out.calls = callTable{names: [2][]string{f.out.waits.calls, syscalls.CompatNames(machine)}, decoder: syscalls.NewDecoder(machine), abi: syscalls.ABI(machine)}
 	f.in = merge.NewReader(s, merge.Handlers{
 		Record: f.take, Define: f.apply.define, Sideband: f.takeSideband,
 		SidebandLost: f.sidebandLost, Round: f.endRound, Chunk: f.takeChunk,

@@ -39,6 +39,7 @@ type stream struct {
 	waits     waitTable
 	types     typeTable
 	cgroups   cgroupTable
+	calls     callTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID

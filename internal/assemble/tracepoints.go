@@ -8,8 +8,8 @@ import (
 	"wprof/internal/tracepoint"
 )
 
-// firstTracepoint is the id of the first tracepoint's event type. Those of the table of sources are below.
-const firstTracepoint = 64
+// firstTracepoint is the id of the first tracepoint's event type. Those of the table of sources and of system calls are below.
+const firstTracepoint = 4096
 
 // maxTracepointValues is what an event may have: only fields of a damaged layout, which are all in the same place, have more.
 const maxTracepointValues = 64 << 10

@@ -130,6 +130,9 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		return nil
 	}
 	e.Flags |= open
+	if le.Uint32(b[ringdata.TypedType:]) == ringdata.TypeSyscall {
+		return a.applyCall(e, b, at, open)
+	}
 	types := &a.out.types
 	if number := le.Uint32(b[ringdata.TypedType:]); number >= ringdata.TypeTracepoint {
 		return a.applyTracepoint(e, b, at, number-ringdata.TypeTracepoint)

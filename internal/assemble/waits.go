@@ -15,6 +15,7 @@ import (
 // waitDef is a rec_wait, kept as long as a record can refer to it.
 type waitDef struct {
 	wait    format.Wait // without the id
+	file    *textDef    // what its descriptor is, see callTable; nil: nothing has needed it
 	section uint32      // number of the section in which id is valid
 	id      format.WaitID
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type Config struct {
 	Symbolize    bool        // name everything, even functions that could be named later
 	DebugDirs    []string    // that are searched before /usr/lib/debug
 	Names        symbol.Form // of C++ and Rust
+	Calls        []string    // names and globs of the system calls that are recorded; none: all
 	Tracepoints  []string    // patterns of tracepoints that are recorded
 	Kernel       bpf.Options
 	CPUs         int
@@ -167,6 +169,7 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 			Children: spec.Children, NoSelf: inv.Bool("no-self"),
 		},
 		SelfPID: os.Getpid(),
+		Calls:   bpf.Calls{Machine: machine()},
 		Follow:  len(cfg.Command) > 0 && !cfg.All,
 	}
 	if err := cfg.Kernel.Validate(); err != nil {
@@ -229,6 +232,10 @@ func (cfg *Config) setFeatures(lists []string) error {
 				continue
 			}
 			name, off := strings.CutPrefix(word, "no-")
+			name, details, given := strings.Cut(name, "=")
+			if name == sources.Calls {
+				cfg.setCalls(details, given)
+			}
 			switch g := groupOf(name); {
 			case name == tracepoint.Feature:
 				cfg.Tracepoints = nil
@@ -245,10 +252,32 @@ func (cfg *Config) setFeatures(lists []string) error {
 			}
 		}
 	}
+	var err error
+	if cfg.Kernel.Calls.Selection, err = syscalls.Select(machine(), cfg.Calls); err != nil {
+		return cli.Usagef("--feature: %w", err)
+	}
 	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 && len(cfg.Tracepoints) == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
+}
+
+// setCalls adds system calls to those that are recorded, by their names and globs; without a list, all are.
+func (cfg *Config) setCalls(list string, given bool) {
+	if !given {
+		cfg.Calls = nil
+		return
+	}
+	cfg.Calls = append(cfg.Calls, strings.Split(list, ",")...)
+}
+
+// featureDetails returns the features that may have a list.
+func featureDetails() map[string]cli.Details {
+	return map[string]cli.Details{sources.Calls: {
+		What: "a system call", See: "syscalls(2)",
+		Words: func() []string { return syscalls.AllNames(machine()) },
+		Is:    func(word string) bool { return syscalls.Has(machine(), word) },
+	}}
 }
 
 func groupOf(feature string) format.Group {
@@ -281,7 +310,7 @@ func Features() []string {
 func FeatureFlag() cli.Flag {
 	return cli.Flag{
 		Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Negate: true,
-		Valued: []string{tracepoint.Feature}, Hint: FeatureHint,
+		Valued: []string{tracepoint.Feature}, Details: featureDetails(), Hint: FeatureHint,
 		Usage: "Switch groups of events on, or off with no- before them. " + FeaturesHelp(),
 	}
 }
@@ -310,7 +339,13 @@ func FeaturesHelp() string {
 			off = append(off, t.Feature+" ("+t.Doc+")")
 		}
 	}
-	off = append(off, "irq (all of these)", "tp=GROUP:NAME,... (any tracepoints, with all their fields; GROUP and NAME may have * and ?)")
+	features := sources.All().Features()
+	for _, group := range sources.Words() {
+		if !slices.Contains(features, group) {
+			off = append(off, group+" ("+strings.Join(sources.Of(group).Features(), ", ")+")")
+		}
+	}
+	off = append(off, "tp=GROUP:NAME,... (any tracepoints, with all their fields; GROUP and NAME may have * and ?)")
 	help := "On by default: " + strings.Join(on, ", ") + "."
 	if len(off) > 0 {
 		help += " Off by default: " + strings.Join(off, ", ") + "."

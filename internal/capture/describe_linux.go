@@ -11,6 +11,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/proc"
+	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
 )
 
@@ -73,6 +74,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 		{Key: format.ConfigFeatures, Value: strings.Join(features, ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
+	}
+	if len(cfg.Calls) > 0 && cfg.Kernel.Sources&sources.Of(sources.Calls) != 0 {
+		config = append(config, &format.KeyValue{Key: "system calls", Value: strings.Join(cfg.Calls, ",")})
 	}
 	if cfg.Stacks.Timer > 0 {
 		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.samples()})

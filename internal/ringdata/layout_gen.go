@@ -2,6 +2,28 @@
 
 package ringdata
 
+// enum rec_call_bound
+const (
+	CallBoundPath = 128
+)
+
+// enum rec_call_flag
+const (
+	CallFlag32bit       = 1
+	CallFlagEndless     = 2
+	CallFlagPathsFollow = 4
+)
+
+// enum rec_call_shape
+const (
+	CallShapeArgs       = 7
+	CallShapeFdShift    = 3
+	CallShapeFd2Shift   = 6
+	CallShapePathShift  = 9
+	CallShapePath2Shift = 12
+	CallShapeKept       = 32768
+)
+
 // enum rec_flag
 const (
 	FlagSubject   = 1
@@ -76,6 +98,7 @@ const (
 	TypeIpi        = 4
 	TypeCall       = 5
 	TypeWork       = 6
+	TypeSyscall    = 16
 	TypeTracepoint = 65536
 )
 
@@ -304,6 +327,19 @@ const (
 	SwitchNextPrio  = 26
 	SwitchDistance  = 28
 	SwitchSize      = 32
+)
+
+// struct rec_syscall
+const (
+	SyscallHdr    = 0
+	SyscallStart  = 16
+	SyscallType   = 24
+	SyscallNumber = 28
+	SyscallFlags  = 30
+	SyscallCounts = 31
+	SyscallRet    = 32
+	SyscallWords  = 40
+	SyscallSize   = 40
 )
 
 // struct rec_task

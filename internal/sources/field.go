@@ -2,8 +2,8 @@ package sources
 
 import "wprof/format"
 
-// field is a field whose value is a word of the record.
-func field(name string, kind format.ValueType) *format.TypeField {
+// Field is a field whose value is a word of the record.
+func Field(name string, kind format.ValueType) *format.TypeField {
 	f := &format.TypeField{Name: []byte(name), Type: uint32(kind)}
 	if kind == format.ValueType_VALUE_DURATION {
 		f.Unit = []byte("ns")
@@ -13,7 +13,7 @@ func field(name string, kind format.ValueType) *format.TypeField {
 
 // enum is a field of a number with names.
 func enum(name string, names ...*format.EnumName) *format.TypeField {
-	f := field(name, format.ValueType_VALUE_ENUM)
+	f := Field(name, format.ValueType_VALUE_ENUM)
 	f.Names = names
 	return f
 }

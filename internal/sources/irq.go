@@ -13,15 +13,15 @@ func openInterrupts() Program { return Program{Name: "open_interrupts", AtClose:
 
 // interruptTypes are spans on the tracks of CPUs.
 func interruptTypes() []Type {
-	delay := field("delay", format.ValueType_VALUE_DURATION)
-	function := name(field("function", format.ValueType_VALUE_TEXT))
-	sender := field("sender", format.ValueType_VALUE_INT)
+	delay := Field("delay", format.ValueType_VALUE_DURATION)
+	function := name(Field("function", format.ValueType_VALUE_TEXT))
+	sender := Field("sender", format.ValueType_VALUE_INT)
 	return []Type{
 		{
 			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
 			Programs: append(pair("irq_handler"), openInterrupts()),
-			Def: interrupt("hardirq", name(field("handler", format.ValueType_VALUE_TEXT)),
-				field("irq", format.ValueType_VALUE_UINT), field("handled", format.ValueType_VALUE_BOOL)),
+			Def: interrupt("hardirq", name(Field("handler", format.ValueType_VALUE_TEXT)),
+				Field("irq", format.ValueType_VALUE_UINT), Field("handled", format.ValueType_VALUE_BOOL)),
 		},
 		{
 			Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
@@ -54,7 +54,7 @@ func interruptTypes() []Type {
 			},
 			Def: &format.EventType{
 				Name: []byte("work"), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), Track: []byte("Work"), Colour: []byte("work"),
-				Fields: []*format.TypeField{function, delay, hex(field("work", format.ValueType_VALUE_UINT))},
+				Fields: []*format.TypeField{function, delay, hex(Field("work", format.ValueType_VALUE_UINT))},
 			},
 		},
 	}

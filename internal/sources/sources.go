@@ -128,5 +128,6 @@ func Words() (words []string) {
 func Table() []Type {
 	return slices.Concat(
 		interruptTypes(),
+		[]Type{callType()},
 	)
 }

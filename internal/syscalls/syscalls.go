@@ -1,4 +1,4 @@
-// Package syscalls names the system calls of a machine.
+// Package syscalls is the table of the system calls of a machine: their names by number, and their arguments.
 package syscalls
 
 //go:generate go run ./internal/gen
@@ -11,6 +11,17 @@ func Names(machine string) []string {
 		return x86()
 	case "aarch64":
 		return arm()
+	}
+	return nil
+}
+
+// CompatNames returns the names of the system calls of 32-bit programs, as [Names] does.
+func CompatNames(machine string) []string {
+	switch machine {
+	case "x86_64":
+		return x86compat()
+	case "aarch64":
+		return armcompat()
 	}
 	return nil
 }

@@ -98,3 +98,24 @@ func port(address string) (n int) {
 	_, _ = fmt.Sscanf(address[at+1:], "%d", &n)
 	return n
 }
+
+// Descriptor returns what a wait's descriptor is: the end of a path, the addresses of a socket, or the kind of file with what else is known;
+// "" if there is none.
+func Descriptor(w *format.Wait) string {
+	local, remote := string(w.GetLocal()), string(w.GetRemote())
+	switch {
+	case !w.GetHasFd() || w.File == uint32(format.FileKind_FILE_UNKNOWN):
+		return ""
+	case len(w.Path) > 0:
+		return string(w.Path)
+	case w.Accepts:
+		return local + " (listens)"
+	case local != "" && remote != "":
+		return local + " > " + remote
+	case local != "" || remote != "":
+		return w.FileName() + " " + local + remote
+	case w.File == uint32(format.FileKind_FILE_SOCKET) || w.File == uint32(format.FileKind_FILE_PIPE):
+		return fmt.Sprintf("%s:[%d]", w.FileName(), w.Inode)
+	}
+	return w.FileName()
+}
