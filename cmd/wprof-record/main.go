@@ -38,6 +38,7 @@ func tool() cli.Tool {
 				capture.FeatureFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
+			capture.ListFlags(),
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. -SKIND replaces the defaults, -S+KIND adds to them."},
 				{Name: "freq", Aliases: []string{"F"}, Kind: cli.String, Value: "HZ", Check: capture.CheckFrequency, Usage: "Sampling frequency: -F 99 is -S+timer=99hz."},

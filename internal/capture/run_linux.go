@@ -54,6 +54,14 @@ func runOwn(inv *cli.Invocation, boost *booster) error {
 func run(inv *cli.Invocation, boost *booster) error {
 	s := &session{inv: inv, started: proc.Monotonic(), boost: boost, ended: make(chan struct{})}
 	defer s.cleanUp()
+	if inv.IsSet("list") {
+		return list(inv)
+	}
+	for _, flag := range []string{"measure", "json"} {
+		if inv.Bool(flag) {
+			return cli.Usagef("--%s is for --list", flag)
+		}
+	}
 	cfg, err := configure(inv)
 	if err != nil {
 		return err

@@ -326,3 +326,59 @@ func TestWrongTracepointsAreRefusedWithNearNames(t *testing.T) {
 		}
 	}
 }
+
+// TestListShowsTheTracepointsOfThisKernel compares a list with the kernel's own descriptions, and lists what an ordinary user may see.
+func TestListShowsTheTracepointsOfThisKernel(t *testing.T) {
+	tools.NeedPrivilege(t)
+	needTracefs(t)
+	fs, err := tracefs.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fs.Close()
+	events, err := fs.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, event := range events {
+		if strings.HasPrefix(event, "signal:") || strings.HasPrefix(event, "task:") {
+			want = append(want, event)
+		}
+	}
+	var got []string
+	for line := range strings.Lines(string(tools.Run(t, "wprof-record", "--list", "signal:*", "task:*", "--json"))) {
+		var of struct {
+			Tracepoint string
+			Fields     []struct{ Name, Type string }
+		}
+		if err := json.Unmarshal([]byte(line), &of); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		got = append(got, of.Tracepoint)
+		text, err := fs.Format(of.Tracepoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range of.Fields {
+			if !strings.Contains(string(text), " "+field.Name+";") && !strings.Contains(string(text), " "+field.Name+"[") {
+				t.Errorf("%s has no field %s", of.Tracepoint, field.Name)
+			}
+		}
+		if n := strings.Count(string(text), "\tfield:") - strings.Count(string(text), " common_"); n != len(of.Fields) {
+			t.Errorf("%s has %d fields, want %d", of.Tracepoint, len(of.Fields), n)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	text := string(tools.Run(t, "wprof-record", "--list"))
+	for _, word := range []string{"-f sched ", "-S offcpu ", "-f softirq", "-f tp=GROUP:NAME", strconv.Itoa(len(events))[:1] + ","} {
+		if !strings.Contains(text, word) {
+			t.Errorf("the list does not have %q:\n%s", word, text)
+		}
+	}
+	if text := string(tools.Run(t, "wprof-record", "--list", "softirq", "--measure")); !strings.Contains(text, "this machine just now") || strings.Contains(text, "not measured") {
+		t.Errorf("measured:\n%s", text)
+	}
+}

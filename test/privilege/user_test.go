@@ -349,3 +349,16 @@ func TestUserWithoutRightsGetsAMessage(t *testing.T) {
 	}
 	alone(t, folder, false)
 }
+
+// A user may list what can be recorded, and the raw tracepoints with the types of their arguments.
+func TestUserListsSources(t *testing.T) {
+	tools.NeedPrivilege(t)
+	list := run(t, asNobody(exec.Command(tools.Path("wprof-record"), "--list")))
+	if list.status != 0 || !strings.Contains(list.stdout.String(), "-f sched ") || !strings.Contains(list.stderr.String(), "recording needs root") {
+		t.Errorf("--list: status %d\n%s%s", list.status, &list.stdout, &list.stderr)
+	}
+	raw := run(t, asNobody(exec.Command(tools.Path("wprof-record"), "--list", "sched_migrate_*")))
+	if raw.status != 0 || !strings.Contains(raw.stdout.String(), "raw:sched_migrate_task  p uint64 hex, ") || !strings.Contains(raw.stderr.String(), "tracefs") {
+		t.Errorf("--list GLOB: status %d\n%s%s", raw.status, &raw.stdout, &raw.stderr)
+	}
+}

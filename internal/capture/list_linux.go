@@ -1,0 +1,257 @@
+package capture
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"wprof/bpf"
+	"wprof/docs"
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/proc"
+	"wprof/internal/tracepoint"
+)
+
+// ListFlags are the flags of listing what can be recorded.
+func ListFlags() cli.Group {
+	return cli.Group{Title: "What can be recorded here", Flags: []cli.Flag{
+		{Name: "list", Kind: cli.Optional, Value: "GLOB", Mode: true, Usage: "List what can be recorded, what that costs, and whether this kernel has it. With a GLOB only what it matches, and the tracepoints that it matches, with their fields. Needs no privilege, except for the fields of tracepoints."},
+		{Name: "measure", Usage: "With --list: measure the costs on this machine, in a recording of 3 s of everything that it has."},
+		{Name: "json", Usage: "With --list: print JSON lines."},
+	}}
+}
+
+// tracepointLine is a tracepoint as --list shows it.
+type tracepointLine struct {
+	Name   string      `json:"tracepoint"`
+	Fields []fieldLine `json:"fields"`
+}
+
+type fieldLine struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// list is --list.
+func list(inv *cli.Invocation) error {
+	if inv.HasCommand() {
+		return cli.Usagef("--list records no command: leave out --list, or what follows --")
+	}
+	patterns := inv.Args
+	for _, value := range inv.Strings("list") {
+		if value != "" {
+			patterns = append(patterns, value)
+		}
+	}
+	kernel, err := bpf.ReadTypes()
+	if err != nil {
+		return err
+	}
+	l := lister{inv: inv, kernel: kernel}
+	if err := l.readSources(patterns); err != nil {
+		return err
+	}
+	if err := l.readTracepoints(patterns); err != nil {
+		return err
+	}
+	if inv.Bool("measure") {
+		if err := l.measure(); err != nil {
+			return err
+		}
+	}
+	out := bufio.NewWriter(inv.Std.Out)
+	if inv.Bool("json") {
+		l.printJSON(out)
+	} else {
+		l.print(out)
+	}
+	return out.Flush()
+}
+
+type lister struct {
+	inv         *cli.Invocation
+	kernel      *bpf.Preloaded
+	sources     []*listed
+	tracepoints []tracepointLine
+	notes       []string // on what this process cannot know
+}
+
+func (l *lister) readSources(patterns []string) error {
+	figures, err := docs.Figures()
+	if err != nil {
+		return fmt.Errorf("read the figures: %w", err)
+	}
+	for _, s := range listSources() {
+		if len(patterns) > 0 && !slices.ContainsFunc(patterns, s.matches) {
+			continue
+		}
+		s.find(l.kernel)
+		s.lookUp(figures)
+		l.sources = append(l.sources, s)
+	}
+	return nil
+}
+
+// readTracepoints reads the tracepoints that the patterns select. Where it is the only pattern, one that selects nothing is an error.
+func (l *lister) readTracepoints(patterns []string) error {
+	finder, err := newTracepointFinder(l.kernel)
+	if err != nil {
+		return err
+	}
+	defer finder.close()
+	l.describeTracepoints(finder)
+	var names []string
+	for _, pattern := range patterns {
+		found, err := finder.match(pattern)
+		switch {
+		case err == nil:
+			names = append(names, found...)
+		case !slices.ContainsFunc(l.sources, func(s *listed) bool { return s.matches(pattern) }):
+			return err
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		line := tracepointLine{Name: name, Fields: []fieldLine{}}
+		t, err := finder.describe(name)
+		if err != nil {
+			l.inv.Warnf("%v", err)
+			continue
+		}
+		for i, f := range t.Def.Fields {
+			line.Fields = append(line.Fields, fieldLine{string(f.Name), typeName(f, &t.Places[i])})
+		}
+		l.tracepoints = append(l.tracepoints, line)
+	}
+	return nil
+}
+
+// describeTracepoints says how many tracepoints there are.
+func (l *lister) describeTracepoints(finder *tracepointFinder) {
+	if err := finder.readRaw(); err != nil {
+		return
+	}
+	for _, s := range l.sources {
+		if s.Name != tracepoint.Feature {
+			continue
+		}
+		s.Shows += fmt.Sprintf(": %s here, and %s raw ones; --list 'GROUP:*' lists them", cli.Grouped(len(finder.events)), cli.Grouped(len(finder.raw)))
+		if finder.fs == nil {
+			s.Here, s.Why = "partly", fmt.Sprintf("tracefs, which has their fields and groups, cannot be read without root (%v): here they are raw ones, by their types in BTF", finder.noFS)
+		}
+	}
+	if finder.fs == nil {
+		l.notes = append(l.notes, "this process cannot read tracefs: groups and fields of tracepoints are not known, and those listed are raw ones")
+	}
+}
+
+// typeName is the type of a field, as a user may call it.
+func typeName(f *format.TypeField, p *tracepoint.Place) string {
+	name := ""
+	switch format.ValueType(f.Type) {
+	case format.ValueType_VALUE_STRING:
+		return "text"
+	case format.ValueType_VALUE_BYTES:
+		return "bytes"
+	case format.ValueType_VALUE_BOOL:
+		return "bool"
+	case format.ValueType_VALUE_ENUM:
+		if f.List {
+			return "flags"
+		}
+		return "enum"
+	case format.ValueType_VALUE_INT:
+		name = fmt.Sprintf("int%d", 8*p.Size)
+	default:
+		name = fmt.Sprintf("uint%d", 8*p.Size)
+	}
+	if f.Hint == uint32(format.ValueHint_HINT_HEX) {
+		name += " hex"
+	}
+	if f.List {
+		name += "[]"
+	}
+	return name
+}
+
+func (l *lister) printJSON(out io.Writer) {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for _, s := range l.sources {
+		_ = encoder.Encode(s) // an error stays with the writer
+	}
+	for _, t := range l.tracepoints {
+		_ = encoder.Encode(t)
+	}
+}
+
+func (l *lister) print(out io.Writer) {
+	if len(l.sources) > 0 {
+		l.printSources(out)
+	}
+	width := 0
+	for _, t := range l.tracepoints {
+		width = max(width, utf8.RuneCountInString(t.Name))
+	}
+	if len(l.sources) > 0 && len(l.tracepoints) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, t := range l.tracepoints {
+		var fields []string
+		for _, f := range t.Fields {
+			fields = append(fields, f.Name+" "+f.Type)
+		}
+		fmt.Fprintf(out, "%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %s", width, t.Name, strings.Join(fields, ", ")), " "))
+	}
+	for _, note := range append(l.notes, privilegeNote()...) {
+		l.inv.Warnf("%s", note)
+	}
+}
+
+func (l *lister) printSources(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprint(w, "FLAG\tDEFAULT\tHERE\tNS/EVENT\tBYTES/EVENT\tSHOWS\n")
+	var machines []string
+	for _, s := range l.sources {
+		on := "off"
+		if s.On {
+			on = "on"
+		}
+		flag := s.Flag
+		if s.Group != "" {
+			flag += ", -f " + s.Group
+		}
+		ns, bytes := s.Cost.text()
+		shows := s.Shows
+		if s.Why != "" {
+			shows += " – " + s.Here + ": " + s.Why
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", flag, on, s.Here, ns, bytes, shows)
+		if s.Cost != nil && !slices.Contains(machines, s.Cost.On) {
+			machines = append(machines, s.Cost.On)
+		}
+	}
+	_ = w.Flush() // an error stays with out
+	fmt.Fprintln(out)
+	for _, machine := range machines {
+		fmt.Fprintf(out, "Costs: kernel programs, and the stream before compression, on %s\n", machine)
+	}
+	if len(machines) == 0 {
+		fmt.Fprintln(out, "Costs: not measured; --measure measures them on this machine")
+	}
+}
+
+// privilegeNote says that this process may not record.
+func privilegeNote() []string {
+	have, err := proc.ReadCapabilities()
+	if err != nil || have.Has(proc.CapBPF) && have.Has(proc.CapPerfmon) {
+		return nil
+	}
+	return []string{"recording needs root, and this process may not; what loading the programs would report is not known"}
+}
