@@ -88,7 +88,7 @@ static __always_inline int end_span(struct cpu_span *span, __u32 count)
 }
 
 #define HARDIRQ_VALUES 3
-#define SOFTIRQ_VALUES 2
+#define SOFTIRQ_VALUES 3
 #define TIMER_VALUES 0
 #define IPI_VALUES 3
 #define CALL_VALUES 3
@@ -143,6 +143,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 		return 0;
 	state->softirq.values[0] = vector;
 	state->softirq.values[1] = raised ? state->softirq.start - raised : 0;
+	state->softirq.values[2] = !in_interrupt(ctx, bpf_get_current_task_btf());
 	return 0;
 }
 

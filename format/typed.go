@@ -90,6 +90,11 @@ func (t *EventType) Problem() string {
 	return ""
 }
 
+// IsInterrupt reports whether the type's spans are those of interrupts. Value HINT_OWN excepts single ones.
+func (t *EventType) IsInterrupt() bool {
+	return t.Shape == uint32(TypeShape_SHAPE_SPAN) && (t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_HARD) || t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_SOFT))
+}
+
 // MayBegin reports whether another type may end the spans of this one: it is the begin of a span, or its definition is lost.
 func (t *EventType) MayBegin() bool {
 	return t.IsLost() || t.Shape == uint32(TypeShape_SHAPE_BEGIN)
@@ -145,6 +150,8 @@ func (f *TypeField) problem() string {
 		return "is a list, which cannot be a name, a key or a counter"
 	case f.Hint == uint32(ValueHint_HINT_COUNTER) && !f.isNumber():
 		return "is a counter and no number"
+	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
+		return "says whether an interrupt is the thread's own, and is no boolean"
 	}
 	for _, e := range f.Names {
 		if len(e.Name) > maxTypeText {

@@ -385,6 +385,56 @@ func (TypeTrack) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
+// TypeInterrupts is whether the thread of an event ran while the event lasted.
+type TypeInterrupts int32
+
+const (
+	TypeInterrupts_INTERRUPTS_NOTHING TypeInterrupts = 0
+	TypeInterrupts_INTERRUPTS_HARD    TypeInterrupts = 1 // a hard interrupt ran instead, with interrupts off
+	TypeInterrupts_INTERRUPTS_SOFT    TypeInterrupts = 2 // a soft interrupt did
+)
+
+// Enum value maps for TypeInterrupts.
+var (
+	TypeInterrupts_name = map[int32]string{
+		0: "INTERRUPTS_NOTHING",
+		1: "INTERRUPTS_HARD",
+		2: "INTERRUPTS_SOFT",
+	}
+	TypeInterrupts_value = map[string]int32{
+		"INTERRUPTS_NOTHING": 0,
+		"INTERRUPTS_HARD":    1,
+		"INTERRUPTS_SOFT":    2,
+	}
+)
+
+func (x TypeInterrupts) Enum() *TypeInterrupts {
+	p := new(TypeInterrupts)
+	*p = x
+	return p
+}
+
+func (x TypeInterrupts) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TypeInterrupts) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[6].Descriptor()
+}
+
+func (TypeInterrupts) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[6]
+}
+
+func (x TypeInterrupts) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TypeInterrupts.Descriptor instead.
+func (TypeInterrupts) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{6}
+}
+
 type ValueHint int32
 
 const (
@@ -393,6 +443,7 @@ const (
 	ValueHint_HINT_NAME    ValueHint = 2 // name of the slice or instant
 	ValueHint_HINT_KEY     ValueHint = 3 // begin and end with the same value belong together
 	ValueHint_HINT_COUNTER ValueHint = 4 // drawn as a counter over time
+	ValueHint_HINT_OWN     ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
 )
 
 // Enum value maps for ValueHint.
@@ -403,6 +454,7 @@ var (
 		2: "HINT_NAME",
 		3: "HINT_KEY",
 		4: "HINT_COUNTER",
+		5: "HINT_OWN",
 	}
 	ValueHint_value = map[string]int32{
 		"HINT_NONE":    0,
@@ -410,6 +462,7 @@ var (
 		"HINT_NAME":    2,
 		"HINT_KEY":     3,
 		"HINT_COUNTER": 4,
+		"HINT_OWN":     5,
 	}
 )
 
@@ -424,11 +477,11 @@ func (x ValueHint) String() string {
 }
 
 func (ValueHint) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[6].Descriptor()
+	return file_wprof_proto_enumTypes[7].Descriptor()
 }
 
 func (ValueHint) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[6]
+	return &file_wprof_proto_enumTypes[7]
 }
 
 func (x ValueHint) Number() protoreflect.EnumNumber {
@@ -437,7 +490,7 @@ func (x ValueHint) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ValueHint.Descriptor instead.
 func (ValueHint) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{6}
+	return file_wprof_proto_rawDescGZIP(), []int{7}
 }
 
 // What a file descriptor refers to.
@@ -516,11 +569,11 @@ func (x FileKind) String() string {
 }
 
 func (FileKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[7].Descriptor()
+	return file_wprof_proto_enumTypes[8].Descriptor()
 }
 
 func (FileKind) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[7]
+	return &file_wprof_proto_enumTypes[8]
 }
 
 func (x FileKind) Number() protoreflect.EnumNumber {
@@ -529,7 +582,7 @@ func (x FileKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileKind.Descriptor instead.
 func (FileKind) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{7}
+	return file_wprof_proto_rawDescGZIP(), []int{8}
 }
 
 // ClockSnapshot holds several clocks read at one moment.
@@ -1675,6 +1728,7 @@ type EventType struct {
 	Track         []byte                 `protobuf:"bytes,7,opt,name=track,proto3" json:"track,omitempty"`   // what its track is called; empty: as the type
 	Colour        []byte                 `protobuf:"bytes,8,opt,name=colour,proto3" json:"colour,omitempty"` // types of the same word have the same colour; empty: none
 	Fields        []*TypeField           `protobuf:"bytes,9,rep,name=fields,proto3" json:"fields,omitempty"`
+	Interrupts    uint32                 `protobuf:"varint,10,opt,name=interrupts,proto3" json:"interrupts,omitempty"` // TypeInterrupts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1770,6 +1824,13 @@ func (x *EventType) GetFields() []*TypeField {
 		return x.Fields
 	}
 	return nil
+}
+
+func (x *EventType) GetInterrupts() uint32 {
+	if x != nil {
+		return x.Interrupts
+	}
+	return 0
 }
 
 // Text is a string that values name by its id.
@@ -3024,7 +3085,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\bR\x04list\x12\x12\n" +
 	"\x04unit\x18\x04 \x01(\fR\x04unit\x12\x12\n" +
 	"\x04hint\x18\x05 \x01(\rR\x04hint\x12%\n" +
-	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xd7\x01\n" +
+	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xf7\x01\n" +
 	"\tEventType\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -3034,7 +3095,11 @@ const file_wprof_proto_rawDesc = "" +
 	"\x02on\x18\x06 \x01(\rR\x02on\x12\x14\n" +
 	"\x05track\x18\a \x01(\fR\x05track\x12\x16\n" +
 	"\x06colour\x18\b \x01(\fR\x06colour\x12(\n" +
-	"\x06fields\x18\t \x03(\v2\x10.wprof.TypeFieldR\x06fields\"*\n" +
+	"\x06fields\x18\t \x03(\v2\x10.wprof.TypeFieldR\x06fields\x12\x1e\n" +
+	"\n" +
+	"interrupts\x18\n" +
+	" \x01(\rR\n" +
+	"interrupts\"*\n" +
 	"\x04Text\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\fR\x04text\"\xe4\x03\n" +
@@ -3198,13 +3263,18 @@ const file_wprof_proto_rawDesc = "" +
 	"\fTRACK_THREAD\x10\x00\x12\x11\n" +
 	"\rTRACK_PROCESS\x10\x01\x12\r\n" +
 	"\tTRACK_CPU\x10\x02\x12\x10\n" +
-	"\fTRACK_GLOBAL\x10\x03*W\n" +
+	"\fTRACK_GLOBAL\x10\x03*R\n" +
+	"\x0eTypeInterrupts\x12\x16\n" +
+	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
+	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*e\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
 	"\tHINT_NAME\x10\x02\x12\f\n" +
 	"\bHINT_KEY\x10\x03\x12\x10\n" +
-	"\fHINT_COUNTER\x10\x04*\xc8\x02\n" +
+	"\fHINT_COUNTER\x10\x04\x12\f\n" +
+	"\bHINT_OWN\x10\x05*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +
@@ -3239,7 +3309,7 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
@@ -3248,63 +3318,64 @@ var file_wprof_proto_goTypes = []any{
 	(ValueType)(0),        // 3: wprof.ValueType
 	(TypeShape)(0),        // 4: wprof.TypeShape
 	(TypeTrack)(0),        // 5: wprof.TypeTrack
-	(ValueHint)(0),        // 6: wprof.ValueHint
-	(FileKind)(0),         // 7: wprof.FileKind
-	(*ClockSnapshot)(nil), // 8: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 9: wprof.Cpu
-	(*Source)(nil),        // 10: wprof.Source
-	(*KeyValue)(nil),      // 11: wprof.KeyValue
-	(*Session)(nil),       // 12: wprof.Session
-	(*Task)(nil),          // 13: wprof.Task
-	(*Command)(nil),       // 14: wprof.Command
-	(*Module)(nil),        // 15: wprof.Module
-	(*Line)(nil),          // 16: wprof.Line
-	(*Frame)(nil),         // 17: wprof.Frame
-	(*Stack)(nil),         // 18: wprof.Stack
-	(*EnumName)(nil),      // 19: wprof.EnumName
-	(*TypeField)(nil),     // 20: wprof.TypeField
-	(*EventType)(nil),     // 21: wprof.EventType
-	(*Text)(nil),          // 22: wprof.Text
-	(*Wait)(nil),          // 23: wprof.Wait
-	(*Probe)(nil),         // 24: wprof.Probe
-	(*Definitions)(nil),   // 25: wprof.Definitions
-	(*IndexEntry)(nil),    // 26: wprof.IndexEntry
-	(*Index)(nil),         // 27: wprof.Index
-	(*KindCount)(nil),     // 28: wprof.KindCount
-	(*TypeCount)(nil),     // 29: wprof.TypeCount
-	(*ProcessTime)(nil),   // 30: wprof.ProcessTime
-	(*Loss)(nil),          // 31: wprof.Loss
-	(*ProgramCost)(nil),   // 32: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 33: wprof.RecorderCost
-	(*End)(nil),           // 34: wprof.End
+	(TypeInterrupts)(0),   // 6: wprof.TypeInterrupts
+	(ValueHint)(0),        // 7: wprof.ValueHint
+	(FileKind)(0),         // 8: wprof.FileKind
+	(*ClockSnapshot)(nil), // 9: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 10: wprof.Cpu
+	(*Source)(nil),        // 11: wprof.Source
+	(*KeyValue)(nil),      // 12: wprof.KeyValue
+	(*Session)(nil),       // 13: wprof.Session
+	(*Task)(nil),          // 14: wprof.Task
+	(*Command)(nil),       // 15: wprof.Command
+	(*Module)(nil),        // 16: wprof.Module
+	(*Line)(nil),          // 17: wprof.Line
+	(*Frame)(nil),         // 18: wprof.Frame
+	(*Stack)(nil),         // 19: wprof.Stack
+	(*EnumName)(nil),      // 20: wprof.EnumName
+	(*TypeField)(nil),     // 21: wprof.TypeField
+	(*EventType)(nil),     // 22: wprof.EventType
+	(*Text)(nil),          // 23: wprof.Text
+	(*Wait)(nil),          // 24: wprof.Wait
+	(*Probe)(nil),         // 25: wprof.Probe
+	(*Definitions)(nil),   // 26: wprof.Definitions
+	(*IndexEntry)(nil),    // 27: wprof.IndexEntry
+	(*Index)(nil),         // 28: wprof.Index
+	(*KindCount)(nil),     // 29: wprof.KindCount
+	(*TypeCount)(nil),     // 30: wprof.TypeCount
+	(*ProcessTime)(nil),   // 31: wprof.ProcessTime
+	(*Loss)(nil),          // 32: wprof.Loss
+	(*ProgramCost)(nil),   // 33: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 34: wprof.RecorderCost
+	(*End)(nil),           // 35: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	9,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	8,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	11, // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	11, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	10, // 4: wprof.Session.sources:type_name -> wprof.Source
-	16, // 5: wprof.Frame.lines:type_name -> wprof.Line
-	19, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
-	20, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
-	13, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
-	15, // 9: wprof.Definitions.modules:type_name -> wprof.Module
-	17, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
-	18, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
-	24, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
-	8,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	14, // 14: wprof.Definitions.commands:type_name -> wprof.Command
-	21, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
-	22, // 16: wprof.Definitions.texts:type_name -> wprof.Text
-	23, // 17: wprof.Definitions.waits:type_name -> wprof.Wait
-	26, // 18: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	32, // 19: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	28, // 20: wprof.End.kinds:type_name -> wprof.KindCount
-	30, // 21: wprof.End.processes:type_name -> wprof.ProcessTime
-	31, // 22: wprof.End.losses:type_name -> wprof.Loss
-	33, // 23: wprof.End.cost:type_name -> wprof.RecorderCost
-	8,  // 24: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	29, // 25: wprof.End.types:type_name -> wprof.TypeCount
+	10, // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	9,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	12, // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	12, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	11, // 4: wprof.Session.sources:type_name -> wprof.Source
+	17, // 5: wprof.Frame.lines:type_name -> wprof.Line
+	20, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
+	21, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
+	14, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
+	16, // 9: wprof.Definitions.modules:type_name -> wprof.Module
+	18, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
+	19, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
+	25, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
+	9,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	15, // 14: wprof.Definitions.commands:type_name -> wprof.Command
+	22, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
+	23, // 16: wprof.Definitions.texts:type_name -> wprof.Text
+	24, // 17: wprof.Definitions.waits:type_name -> wprof.Wait
+	27, // 18: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	33, // 19: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	29, // 20: wprof.End.kinds:type_name -> wprof.KindCount
+	31, // 21: wprof.End.processes:type_name -> wprof.ProcessTime
+	32, // 22: wprof.End.losses:type_name -> wprof.Loss
+	34, // 23: wprof.End.cost:type_name -> wprof.RecorderCost
+	9,  // 24: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	30, // 25: wprof.End.types:type_name -> wprof.TypeCount
 	26, // [26:26] is the sub-list for method output_type
 	26, // [26:26] is the sub-list for method input_type
 	26, // [26:26] is the sub-list for extension type_name
@@ -3322,7 +3393,7 @@ func file_wprof_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      9,
 			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,

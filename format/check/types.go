@@ -18,7 +18,7 @@ func (c *checker) eventType(d *format.EventType) {
 	if c.version.Minor <= format.Minor {
 		c.known(d)
 	}
-	for _, h := range []format.ValueHint{format.ValueHint_HINT_NAME, format.ValueHint_HINT_KEY} {
+	for _, h := range []format.ValueHint{format.ValueHint_HINT_NAME, format.ValueHint_HINT_KEY, format.ValueHint_HINT_OWN} {
 		if n := fieldsWith(d, h); n > 1 {
 			c.found("definitions", "event type %d has %d fields with hint %d, of which only one may be", d.Id, n, h)
 		}
@@ -43,8 +43,11 @@ func (c *checker) known(d *format.EventType) {
 	if d.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		c.found("definitions", "event type %d is on an unknown track, %d", d.Id, d.On)
 	}
+	if d.Interrupts > uint32(format.TypeInterrupts_INTERRUPTS_SOFT) {
+		c.found("definitions", "event type %d has an unknown kind of interrupt, %d", d.Id, d.Interrupts)
+	}
 	for _, f := range d.Fields {
-		if f.Hint > uint32(format.ValueHint_HINT_COUNTER) {
+		if f.Hint > uint32(format.ValueHint_HINT_OWN) {
 			c.found("definitions", "field %q of event type %d has an unknown hint, %d", f.Name, d.Id, f.Hint)
 		}
 	}

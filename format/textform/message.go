@@ -40,7 +40,7 @@ func valueForms() map[protoreflect.FullName]valueForm {
 		"wprof.Session.range_start": valueTime, "wprof.Session.range_end": valueTime,
 		"wprof.Task.flags": valueTaskFlags, "wprof.Module.build_id": valueHex, "wprof.Module.base": valueHex,
 		"wprof.Module.kind": valueEnum, "wprof.TypeField.type": valueEnum, "wprof.TypeField.hint": valueEnum,
-		"wprof.EventType.shape": valueEnum, "wprof.EventType.on": valueEnum, "wprof.Wait.file": valueEnum,
+		"wprof.EventType.shape": valueEnum, "wprof.EventType.on": valueEnum, "wprof.EventType.interrupts": valueEnum, "wprof.Wait.file": valueEnum,
 		"wprof.Wait.args": valueHex, "wprof.Wait.futex": valueHex,
 		"wprof.Frame.offset": valueHex, "wprof.Frame.function_offset": valueHex,
 		"wprof.IndexEntry.type": valueBlockType, "wprof.IndexEntry.first": valueTime,

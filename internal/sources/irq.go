@@ -15,28 +15,30 @@ func openInterrupts() Program { return Program{Name: "open_interrupts", AtClose:
 func interruptTypes() []Type {
 	delay := Field("delay", format.ValueType_VALUE_DURATION)
 	function := name(Field("function", format.ValueType_VALUE_TEXT))
+	own := Field("own", format.ValueType_VALUE_BOOL)
+	own.Hint = uint32(format.ValueHint_HINT_OWN)
 	sender := Field("sender", format.ValueType_VALUE_INT)
 	return []Type{
 		{
 			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
 			Programs: append(pair("irq_handler"), openInterrupts()),
-			Def: interrupt("hardirq", name(Field("handler", format.ValueType_VALUE_TEXT)),
+			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "hardirq", name(Field("handler", format.ValueType_VALUE_TEXT)),
 				Field("irq", format.ValueType_VALUE_UINT), Field("handled", format.ValueType_VALUE_BOOL)),
 		},
 		{
 			Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
 			Programs: append(pair("softirq"), Program{Name: "softirq_raise"}, openInterrupts()),
-			Def:      interrupt("softirq", name(enum("vector", softirqs()...)), delay),
+			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_SOFT, "softirq", name(enum("vector", softirqs()...)), delay, own),
 		},
 		{
 			Number: ringdata.TypeTimer, Feature: "ticks", Doc: "interrupts of the CPUs' own timers (x86)",
 			Programs: append(pair("local_timer"), openInterrupts()),
-			Def:      interrupt("local_timer"),
+			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "local_timer"),
 		},
 		{
 			Number: ringdata.TypeIpi, Feature: "ipi", Doc: "interrupts between CPUs (x86), and the functions that they call (since 6.4)",
 			Programs: append(pair("reschedule", "call_function", "call_function_single", "irq_work"), Program{Name: "ipi_send_cpu", Optional: true}, openInterrupts()),
-			Def:      interrupt("ipi", name(enum("reason", ipis()...)), delay, sender),
+			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi", name(enum("reason", ipis()...)), delay, sender),
 		},
 		{
 			Number: ringdata.TypeCall, Feature: "ipi",
@@ -44,7 +46,7 @@ func interruptTypes() []Type {
 				{Name: "csd_queue_cpu", Optional: true}, {Name: "csd_function_entry", Optional: true},
 				{Name: "csd_function_exit", Writes: true, Optional: true}, openInterrupts(),
 			},
-			Def: interrupt("ipi_call", function, delay, sender),
+			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi_call", function, delay, sender),
 		},
 		{
 			Number: ringdata.TypeWork, Feature: "wq", Doc: "work items of workqueues",
@@ -61,10 +63,10 @@ func interruptTypes() []Type {
 }
 
 // interrupt is a type of spans on the tracks of CPUs.
-func interrupt(name string, fields ...*format.TypeField) *format.EventType {
+func interrupt(what format.TypeInterrupts, name string, fields ...*format.TypeField) *format.EventType {
 	return &format.EventType{
 		Name: []byte(name), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), On: uint32(format.TypeTrack_TRACK_CPU),
-		Track: []byte("Interrupts"), Colour: []byte(name), Fields: fields,
+		Track: []byte("Interrupts"), Colour: []byte(name), Fields: fields, Interrupts: uint32(what),
 	}
 }
 

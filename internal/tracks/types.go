@@ -83,7 +83,7 @@ func (t *types) of(id uint32) *drawnType {
 func (t *types) identity(id uint32, def *format.EventType) identity {
 	known, found := t.identities[id]
 	if !found {
-		content := &format.EventType{Name: def.Name, Group: def.Group, Shape: def.Shape, On: def.On, Track: def.Track, Colour: def.Colour, Fields: def.Fields}
+		content := &format.EventType{Name: def.Name, Group: def.Group, Shape: def.Shape, On: def.On, Track: def.Track, Colour: def.Colour, Fields: def.Fields, Interrupts: def.Interrupts}
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(content)
 		if err != nil { // no definition that was read has this
 			b = def.Name
