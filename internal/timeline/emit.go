@@ -11,6 +11,9 @@ func (s *Spans) put(t *Thread, to int64) {
 	}
 	if s.open {
 		s.span.Thread, s.span.Task, s.span.From, s.span.To = t, t.Task, sp.cursor, to
+		if s.interrupts != nil && s.span.Kind == SpanRunning {
+			s.span.Interrupts = s.interrupts.take(s.span.CPU, sp.cursor, to)
+		}
 		s.span.Since = min(s.span.Since, sp.cursor) // two events may contradict each other
 		s.emit(&s.span)
 	}
@@ -81,7 +84,7 @@ func (t *Thread) describeOff(off *OffCPU, st *threadState, to int64) (ready int6
 	off.Known, off.Since, off.Preempted, off.New = st.SinceKnown, st.Since, st.preempted(), st.New
 	if st.Woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.Woken, w.task(), w.cpu, w.stack
-		off.WokenIRQ = w.irq
+		off.WokenIRQ, off.WokenBy = w.irq, w.interrupt
 	}
 	switch {
 	case off.Preempted:

@@ -61,19 +61,30 @@ func (s *Spans) idleLost(n uint32, from int64) {
 }
 
 func (s *Spans) idleEnds(n uint32, to int64, next format.TaskID, open bool) {
+	if int64(n) < int64(len(s.idle)) && s.idle[n].thread != nil {
+		s.idleUntil(n, to, next, open)
+		s.idle[n].thread = nil
+	}
+}
+
+// idleUntil emits the span of an idle CPU up to a time.
+func (s *Spans) idleUntil(n uint32, to int64, next format.TaskID, open bool) {
 	if int64(n) >= int64(len(s.idle)) || s.idle[n].thread == nil {
 		return
 	}
 	c := &s.idle[n]
 	from := max(c.from, c.cursor, s.opened)
 	to = min(to, s.now)
-	if s.open && from < to {
-		s.span = Span{
-			Thread: c.thread, Task: c.thread.Task, Kind: SpanRunning, From: from, To: to, Since: c.Since,
-			SinceKnown: c.SinceKnown, Approx: c.Approx, Open: open, CPU: n, Prio: c.prio, Next: next,
-		}
-		s.emit(&s.span)
-		c.cursor = to
+	if !s.open || from >= to {
+		return
 	}
-	c.thread = nil
+	s.span = Span{
+		Thread: c.thread, Task: c.thread.Task, Kind: SpanRunning, From: from, To: to, Since: c.Since,
+		SinceKnown: c.SinceKnown, Approx: c.Approx, Open: open, CPU: n, Prio: c.prio, Next: next,
+	}
+	if s.interrupts != nil {
+		s.span.Interrupts = s.interrupts.take(n, from, to)
+	}
+	s.emit(&s.span)
+	c.cursor = to
 }

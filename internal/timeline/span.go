@@ -46,6 +46,8 @@ type Span struct {
 	Next format.TaskID
 	// Left is the state in which the thread left its CPU at the end of a Running span.
 	Left format.State
+	// Interrupts are those of Running, with [Spans.WithInterrupts]: the time is not the thread's own. Valid until emit returns.
+	Interrupts []Interrupt
 }
 
 // OffCPU is an off-CPU interval. Its State and Stack are in its Span.
@@ -61,6 +63,8 @@ type OffCPU struct {
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
 	WokenIRQ   bool           // an interrupt woke it; Waker is the interrupted thread
+	// WokenBy is that interrupt; 0: it was not recorded, or had not ended when the span was emitted, as where the thread ran on another CPU at once.
+	WokenBy InterruptID
 	// Delay is how long the thread was runnable: from the waking, or from when it left if that was later, to the
 	// end of the interval, or of the window; 0 when neither is known.
 	Delay int64

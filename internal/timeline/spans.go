@@ -18,10 +18,11 @@ type Spans struct {
 	dropped     int64 // when threads were last dropped
 	closed      int64 // when the last window closed
 	open        bool
-	before      bool   // a window has closed before
-	late        bool   // the current event is late
-	runningOnly bool   // emits only spans of running threads, not of idle ones, and only with Thread, Kind, From and To
-	losses      uint32 // number of losses after which a waking may be missing
+	before      bool        // a window has closed before
+	late        bool        // the current event is late
+	runningOnly bool        // emits only spans of running threads, not of idle ones, and only with Thread, Kind, From and To
+	losses      uint32      // number of losses after which a waking may be missing
+	interrupts  *interrupts // nil: they are not of interest
 }
 
 // NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
@@ -41,6 +42,9 @@ func (s *Spans) Timeline() *Timeline { return s.tl }
 func (s *Spans) NewSection(session *format.Session) {
 	s.tl.NewSection()
 	s.tl.SetCoverage(CoverageOf(session))
+	if s.interrupts != nil {
+		s.interrupts.newSection()
+	}
 	for _, t := range s.tl.live {
 		t.spanState.newSection()
 	}
@@ -82,6 +86,9 @@ func (s *Spans) Open(at int64) {
 		t.spanState.cursor, t.spanState.shown = max(at, min(t.Start, s.now)), false
 	}
 	clear(s.idle)
+	if s.interrupts != nil {
+		s.interrupts.open(at)
+	}
 }
 
 // Apply takes the next event.
@@ -92,6 +99,9 @@ func (s *Spans) Apply(e *format.Event) {
 		s.losses++
 	}
 	s.tl.Apply(e)
+	if s.interrupts != nil && e.Kind == format.KindTyped {
+		s.interrupted(e)
+	}
 	if !s.late {
 		s.noteSeen(e)
 	}

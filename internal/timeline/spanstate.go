@@ -41,6 +41,8 @@ type waking struct {
 	chain    uint32
 	losses   uint32 // Spans.losses at that time
 	irq      bool   // an interrupt woke it; by is the interrupted thread
+	// interrupt is the one that woke; 0: not known.
+	interrupt InterruptID
 }
 
 // newSpanState returns the state of a new thread. Its spans begin with its start, if that is in the window.

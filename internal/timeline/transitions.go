@@ -6,6 +6,9 @@ import "wprof/format"
 
 // switched emits the two intervals that a switch ends: prev's on the CPU and next's off it.
 func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
+	if s.interrupts != nil {
+		s.interrupts.switched(e.CPU)
+	}
 	if was := c.Running; was != nil {
 		s.leavesCPU(was, prev, next, e)
 	}
@@ -213,6 +216,9 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	// A thread that wakes itself was about to sleep, and runs on.
 	if waker != t && (!certain || st.Status == Running && at >= st.Since) {
 		sp.early = w
+	}
+	if w.irq && s.interrupts != nil {
+		s.interrupts.wokenIn(t, e.CPU, at)
 	}
 	if st.Status != Off {
 		return
