@@ -27,7 +27,7 @@ func reportOf(t *testing.T, text string) *Report {
 // The times of all classes add up to the lifetimes of the threads, to the nanosecond, whatever happens.
 func TestTimesAddUp(t *testing.T) {
 	for seed := range uint64(8) {
-		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 12, Losses: seed%2 == 0, Epochs: seed%3 == 0, Races: true}, 1500)
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 12, Losses: seed%2 == 0, Epochs: seed%3 == 0, Races: true, Interrupts: seed > 3}, 1500)
 		want := int64(0)
 		r, err := format.NewReader(bytes.NewReader(stream))
 		if err != nil {

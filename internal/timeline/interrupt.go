@@ -96,6 +96,9 @@ func (s *Spans) WithInterruptWakers(defs InterruptDefinitions) {
 	s.interrupts.wakersOnly = true
 }
 
+// HasInterrupts reports whether there was any interrupt.
+func (s *Spans) HasInterrupts() bool { return s.interrupts != nil && len(s.interrupts.names) > 2 }
+
 // InterruptName returns the name of an interrupt, as "hardirq:virtio1-req.0", and the one that it interrupted; 0: a thread.
 func (s *Spans) InterruptName(id InterruptID) (name string, outer InterruptID) {
 	n := &s.interrupts.names[id]

@@ -16,7 +16,7 @@ import (
 func TestPageDividesTimeAmongSamplesAsGoDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
-		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Losses: seed == 1}, 3000)
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Losses: seed == 1, Interrupts: seed > 0}, 3000)
 		r, err := format.NewReader(bytes.NewReader(stream))
 		if err != nil {
 			t.Fatal(err)

@@ -221,7 +221,7 @@ func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 	for t := range v.Threads(p) {
 		for i := range t.Cells {
 			c := &t.Cells[i]
-			if v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) && !(p.About.Spread && c.Class.OnCPU()) {
+			if v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) && !(p.About.Spread && c.Class == profile.ClassOnCPU) {
 				visit(c)
 			}
 		}

@@ -247,7 +247,7 @@ func TestThreadsWithoutSamplesBorrow(t *testing.T) {
 // whether or not threads were kept apart.
 func TestAttributionAddsUp(t *testing.T) {
 	for seed := range uint64(40) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0}
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0, Interrupts: seed%7 > 3}
 		stream := simulate.Stream(t, o, 400)
 		apart := collected(t, stream, profile.Options{Threads: true, CPUs: true, Slot: 7, MaxSlots: 50, Stretch: true, Spread: true})
 		old := collected(t, stream, profile.Options{Threads: true, CPUs: true, Slot: apart.Slot, MaxSlots: 50, Stretch: true})

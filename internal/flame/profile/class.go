@@ -17,16 +17,17 @@ const (
 	ClassPreempted              // it lost its CPU without wanting to wait, and waited for a CPU
 	ClassBlocked                // it waited for something else
 	ClassIdle                   // it waited for work: see [waits.Places]
+	ClassInterrupt              // interrupts ran on its CPU instead: see [timeline.Span].Interrupts
 	ClassEvent                  // not a time of the thread but a span or instant, see [Options].Events
 
 	classes
 )
 
-// OnCPU reports whether the thread ran.
-func (c Class) OnCPU() bool { return c == ClassOnCPU }
+// OnCPU reports whether the thread had the CPU.
+func (c Class) OnCPU() bool { return c == ClassOnCPU || c == ClassInterrupt }
 
-// OffCPU reports whether it is known that the thread did not run.
-func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown && c != ClassEvent }
+// OffCPU reports whether it is known that the thread did not have a CPU.
+func (c Class) OffCPU() bool { return !c.OnCPU() && c != ClassUnknown && c != ClassEvent }
 
 // Delay reports whether the thread was runnable: scheduling delay.
 func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }

@@ -35,6 +35,8 @@ func newCollector(r *format.Reader, o Options) *collector {
 		p.About.Events = o.Events
 	}
 	c.spans, c.slotTimeLimit = timeline.NewSpans(r, c.addSpan), maxSlotTimes
+	c.spans.WithInterrupts(r)
+	c.interrupts = make(map[timeline.InterruptID]NodeID)
 	if o.Also != nil {
 		c.spans.LimitThreads(MaxBeside)
 	}
@@ -95,6 +97,9 @@ type collector struct {
 	parents map[int32]bool          // processes of which child processes are counted
 	objects map[waitObject]ObjectID // of the current section
 	byText  map[string]ObjectID
+
+	interrupts map[timeline.InterruptID]NodeID
+	own        []sampled // reused
 
 	openLocks  []openLock
 	semaphores map[waits.SemaphoreKey]*waits.Semaphore

@@ -558,7 +558,7 @@ func onCPU(p *profile.Profile, v graph.View) map[string]int64 {
 // Whatever a machine does, each thread's cells, slots and trail add up to its lifetime, whatever is kept apart.
 func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 	for seed := range uint64(60) {
-		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0}
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, SilentRenames: seed%5 == 0, Interrupts: seed%7 > 3}
 		stream := simulate.Stream(t, o, 400)
 		want := lifetimes(t, stream)
 		var all int64

@@ -163,6 +163,7 @@ func (r *renumbering) begin(c *collector) {
 	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
 	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
 	c.byTask.Clear()
+	clear(c.interrupts)
 	if c.counter != nil {
 		clear(c.counter.labels)
 	}

@@ -101,6 +101,10 @@ func (c *collector) addSample(e *format.Event) {
 	}
 	t.samples = append(t.samples, sampled{at, c.interner.stack(e.Sample().Stack())})
 	if len(t.samples) >= manySamples {
+		if c.spans.HasInterrupts() { // one that has begun may not have ended yet
+			before := t.samples[manySamples/2-1].at
+			at = before + (t.samples[manySamples/2].at-before)/2
+		}
 		c.spans.EmitThread(of, at)
 		if len(t.samples) >= manySamples { // it is not known to run
 			c.p.About.Stray += uint64(len(t.samples))
@@ -123,50 +127,16 @@ func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
 		c.countStack(one.stack)
 		c.p.About.Samples++
 	}
-	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label}
+	r := running{c: c, t: t, key: CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label}, at: s.From, interrupts: s.Interrupts}
+	if len(s.Interrupts) > 0 {
+		inside = r.ownSamples(inside)
+	}
 	if c.o.Spread {
-		c.addSpread(t, key, s, inside)
+		r.addSpread(s, inside)
 	} else {
-		c.addNearest(t, key, s, inside)
+		r.addNearest(s, inside)
 	}
 	t.samples = t.samples[:copy(t.samples, t.samples[last:])]
-}
-
-// addNearest divides a running interval among the samples in it: each gets the time that is nearer to it than to the others.
-func (c *collector) addNearest(t *thread, key CellKey, s *timeline.Span, inside []sampled) {
-	if len(inside) == 0 {
-		key.Stack = c.interner.notSampled
-		c.add(t, key, s.From, s.To, 0)
-	}
-	from := s.From
-	for i, one := range inside {
-		to := s.To
-		if i+1 < len(inside) {
-			to = one.at + (inside[i+1].at-one.at)/2
-		}
-		key.Stack = one.stack.node
-		c.add(t, key, from, to, 1)
-		from = to
-	}
-}
-
-// addSpread adds the time of a running interval, and its samples without time.
-func (c *collector) addSpread(t *thread, key CellKey, s *timeline.Span, inside []sampled) {
-	if !c.o.CPUs {
-		key.CPU = NoCPU
-	}
-	c.add(t, key, s.From, s.To, 0)
-	if t.trail != nil {
-		c.fail(t.trail.addSamples(c.trails, s, inside))
-	}
-	for _, one := range inside {
-		key.Stack = one.stack.node
-		cell := c.cell(t, key)
-		cell.Count++
-		if c.p.Slot > 0 && c.widen(s.To-c.first) {
-			c.slotOf(cell, max(0, min(one.at, s.To-1)-c.first)/c.p.Slot).Samples++
-		}
-	}
 }
 
 func (c *collector) countStack(p resolved) {

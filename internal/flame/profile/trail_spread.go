@@ -9,7 +9,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// trailSamples are the samples of a thread in order: the time on the CPU since the one before, and the stack.
+// trailSamples are the samples of a thread in order: its own time on the CPU since the one before, and the stack.
 type trailSamples struct {
 	few   []byte       // until there are many
 	chain *spill.Chain // nil: all are in few
@@ -24,12 +24,21 @@ func (t *threadTrail) addSamples(all *trails, s *timeline.Span, inside []sampled
 	if t.samples == nil && len(inside) > 0 {
 		t.samples = new(trailSamples)
 	}
+	rest, in := s.Interrupts, int64(0) // ns of interrupts before a sample
 	for _, one := range inside {
-		if err := t.samples.add(all, t.onCPU+one.at-s.From, one.stack.node); err != nil {
+		for len(rest) > 0 && rest[0].To <= one.at {
+			in += rest[0].To - rest[0].From
+			rest = rest[1:]
+		}
+		at := one.at
+		if len(rest) > 0 {
+			at = min(at, rest[0].From)
+		}
+		if err := t.samples.add(all, t.onCPU+at-s.From-in, one.stack.node); err != nil {
 			return err
 		}
 	}
-	t.onCPU += s.To - s.From
+	t.onCPU += s.To - s.From - s.InterruptTime()
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (c *collector) recordWaker(e *format.Event, id format.TaskID, stack format.
 	}
 	switch by := tl.Enter(e.Task); {
 	case from.interrupt || e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0:
-		w.Label = c.internLabel(Label{Comm: interruptName, Process: interruptName})
+		w.Label = c.interruptLabel(interruptName)
 	case by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown:
 		if waker, known := by.Own.(*thread); known && waker.woken.at >= of.Since {
 			w.Before = c.chain(waker.woken.wake, c.o.Wakes-1)
@@ -72,10 +72,25 @@ func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
 		t.woken, t.early = t.early, waking{}
 	}
 	if s.Off.Woken == t.woken.at {
-		return t.woken.wake
+		return c.byInterrupt(t.woken.wake, s)
 	}
 	if s.Off.WokenIRQ {
-		return c.internWake(Wake{Label: c.internLabel(Label{Comm: interruptName, Process: interruptName})})
+		return c.byInterrupt(c.internWake(Wake{Label: c.interruptLabel(interruptName)}), s)
 	}
 	return c.internWake(Wake{Label: c.taskLabel(s.Off.Waker)})
+}
+
+func (c *collector) interruptLabel(name string) LabelID {
+	return c.internLabel(Label{Comm: name, Process: name})
+}
+
+// byInterrupt returns a wake by an interrupt with the interrupt's name, if that was recorded.
+func (c *collector) byInterrupt(id WakeID, s *timeline.Span) WakeID {
+	if !s.Off.WokenIRQ || s.Off.WokenBy == 0 {
+		return id
+	}
+	name, _ := c.spans.InterruptName(s.Off.WokenBy)
+	w := c.p.Wakes[id]
+	w.Label = c.interruptLabel(interruptNote(name))
+	return c.internWake(w)
 }

@@ -24,6 +24,7 @@ type Options struct {
 	Epochs        bool // new sections of the same session
 	Races         bool // threads are woken while they go to sleep
 	SilentRenames bool // a process's other threads get its new name without an event
+	Interrupts    bool // CPUs are interrupted, also in interrupts; only [Stream] defines their types
 }
 
 // Machine is the simulated machine.

@@ -14,6 +14,9 @@ func (m *Machine) Run(steps int) {
 	for range steps {
 		m.Now += int64(1 + m.rng.IntN(990))
 		m.step()
+		if m.o.Interrupts && m.Now < stop {
+			m.interrupt(m.rng.IntN(len(m.CPUs)), m.rng.IntN(4))
+		}
 	}
 	m.Now = stop
 	if m.lossy >= 0 {

@@ -26,7 +26,7 @@ class Graph {
 
   add(node, kind, ns, count, waits) {
     let [time, times] = [this.off, this.intervals];
-    if (kind === CLASS.onCPU) [time, times] = [this.on, this.samples];
+    if (isOnCPU(kind)) [time, times] = [this.on, this.samples];
     else if (kind === CLASS.unknown) [time, times] = [this.unknown, this.unknowns];
     time[node] += ns;
     times[node] += count;

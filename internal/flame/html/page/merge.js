@@ -127,7 +127,7 @@ class Shaper {
 
   #mark(kind) {
     if (this.view.mode !== MODE.wall || kind === CLASS.unknown) return MARK.none;
-    return kind === CLASS.onCPU ? MARK.on : MARK.off;
+    return isOnCPU(kind) ? MARK.on : MARK.off;
   }
 
   #root(at, cell, mark) {

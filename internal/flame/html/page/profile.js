@@ -1,5 +1,8 @@
 // What a thread did; internal/flame/profile's Class.
-const CLASS = {unknown: 0, new: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6};
+const CLASS = {unknown: 0, new: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6, interrupt: 7};
+
+// isOnCPU is whether a thread had the CPU.
+const isOnCPU = (kind) => kind === CLASS.onCPU || kind === CLASS.interrupt;
 
 // Profile is the profile of internal/flame/profile in columns. Names, stacks, labels and wakes have 0 for none.
 class Profile {

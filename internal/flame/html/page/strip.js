@@ -2,7 +2,7 @@
 const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'unknown'];
 const BAND_OF = {
   [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.new]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
-  [CLASS.unknown]: 4,
+  [CLASS.unknown]: 4, [CLASS.interrupt]: 0,
 };
 
 const EDGE = 6; // px around an edge of the selection in which it can be dragged

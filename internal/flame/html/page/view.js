@@ -32,9 +32,9 @@ class View {
   // has is whether time of a class is shown.
   has(kind) {
     if (kind === CLASS.idle && !this.idle) return false;
-    if (this.mode === MODE.onCPU) return kind === CLASS.onCPU;
+    if (this.mode === MODE.onCPU) return isOnCPU(kind);
     if (this.mode === MODE.wall) return true;
-    return kind !== CLASS.onCPU && kind !== CLASS.unknown;
+    return !isOnCPU(kind) && kind !== CLASS.unknown;
   }
 
   // hasThread is whether a thread is shown.
