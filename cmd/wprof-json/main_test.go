@@ -74,7 +74,7 @@ const events = `
 
 func header(dur, count, lost, unit string) string {
 	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
-	return `{"version":"3.5","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_sched":true,"capture_wakeup":true,"capture_task_life":true,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","kernel_release":"6.18.0","arch":"","uuid":"dba09dbb-05e7-894c-a519-b1d46b44bf97","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
+	return `{"version":"3.6","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_sched":true,"capture_wakeup":true,"capture_task_life":true,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","kernel_release":"6.18.0","arch":"","uuid":"dba09dbb-05e7-894c-a519-b1d46b44bf97","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func run(t *testing.T, stdin []byte, args ...string) tools.Result {
@@ -203,6 +203,46 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 	all[2] = strings.Replace(all[2], `,"offcpu_stack_id":7`, "", 1)
 	if want := []string{all[1], all[2], all[4], all[5], all[6]}; got.Status != 0 || !slices.Equal(lines(string(got.Stdout))[1:], want) {
 		t.Errorf("status %d: %s\ngot\n%s\nwant\n%s", got.Status, got.Stderr, got.Stdout, strings.Join(want, "\n"))
+	}
+}
+
+// TestInterruptsHaveTheirTime: the switch from a thread has the time that interrupts took of its running interval, and the one to a thread
+// the interrupt that woke it.
+func TestInterruptsHaveTheirTime(t *testing.T) {
+	stream := fromtext.Stream(t, `section host=box boot_id=b open=1000000 close=+1000
+task 1 comm=idle flags=idle
+task 2 tid=20 pid=20 comm=ping start=5
+task 3 tid=30 pid=30 comm=pong start=6
+text 1 text="eth0"
+eventtype 1 name="hardirq" shape=span on=cpu interrupts=hard
+  field "handler" type=text hint=name
+eventtype 2 name="softirq" shape=span on=cpu interrupts=soft
++0 cpu0 state_cpu 2 since=-50
++0 cpu0 state_thread 3 state=S since=-50
++50 cpu0 typed 2 type=2 start=-10
++220 cpu0 waking 2 wakee=3 interrupt
++230 cpu0 typed 2 type=1 start=+210 .handler=1
++300 cpu0 typed 2 type=2 start=+200
++400 cpu0 switch 2 next=3 prev_state=R since=-50 next_state=S
++500 cpu0 switch 3 next=1 prev_state=S
++510 cpu0 typed 1 type=1 start=+503 .handler=1
++600 cpu0 switch 1 next=3 prev_state=R since=+500 next_state=S
+end close=+1000
+`)
+	got := run(t, stream, "-k", "switch", "--no-stacks")
+	all := lines(string(got.Stdout))[1:]
+	if got.Status != 0 || len(all) != 3 {
+		t.Fatalf("status %d: %s%s", got.Status, got.Stderr, got.Stdout)
+	}
+	for i, want := range []string{`"waking_context":"interrupt","waking_interrupt":"hardirq:eth0",`, "", ""} {
+		if want != "" && !strings.Contains(all[i], want) || want == "" && strings.Contains(all[i], "waking_interrupt") {
+			t.Errorf("%s lacks %s, or has an interrupt", all[i], want)
+		}
+	}
+	for i, want := range []string{`"interrupts_dur":0.000000150`, "", `"interrupts_dur":0.000000007`} {
+		if want != "" && !strings.Contains(all[i], want) || want == "" && strings.Contains(all[i], "interrupts_dur") {
+			t.Errorf("%s lacks %s, or has a time in interrupts", all[i], want)
+		}
 	}
 }
 

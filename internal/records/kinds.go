@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.5"
+const Version = "3.6"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -99,6 +99,7 @@ const (
 	SwitchWaker
 	SwitchWakingCPU
 	SwitchWakingContext
+	SwitchWakingInterrupt
 	SwitchOffCPU
 	SwitchNextState
 	SwitchOffCPUStack
@@ -111,6 +112,7 @@ const (
 	SwitchLockOwner
 	SwitchDelay
 	SwitchChain
+	SwitchInterrupts
 	SwitchPMUs
 )
 
@@ -222,6 +224,7 @@ func table() []KindInfo {
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "the thread that woke next, or preempted it"},
 				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "the CPU where that happened"},
 				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke next, and waker is the interrupted thread; absent if a thread woke it, and where the recorder cannot detect interrupts"},
+				{Name: "waking_interrupt", Type: TypeText, Opt: true, Doc: "that interrupt, as softirq:NET_RX; absent if interrupts were not recorded, and if it had not ended when next was on another CPU already"},
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "off-CPU time of next; from the start of the window if it left its CPU before. Where next is the idle thread, how long the CPU was not idle"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next left its CPU before"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "the stack with which next left its CPU; with -e prev-stack, and in the JSON of the C program wprof, the one with which prev leaves it"},
@@ -234,6 +237,7 @@ func table() []KindInfo {
 				{Name: "lock_owner", Type: TypeInt, Short: true, Opt: true, Doc: "tid of the thread that owned the lock when next began to wait, as the lock itself said"},
 				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, plus the compound delay that its waker had when it woke next; after a preemption, plus the one that next had before. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
+				{Name: "interrupts_dur", Type: TypeDuration, Opt: true, Doc: "how long interrupts ran while prev was on the CPU, since the opening of the window; absent if none did that was recorded"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
 			},
 		},

@@ -12,21 +12,22 @@ import (
 
 // Maker converts events to records. It is a [timeline.Visitor].
 type Maker struct {
-	r        *format.Reader
-	emit     func(*Record) error
-	selected []bool // by kind
-	kinds    [format.MaxKind + 1]Kind
-	infos    [format.MaxKind + 1]*KindInfo
-	states   [1 << 13]uint8
-	spans    *timeline.Spans // nil: no switch records are made
-	tl       *timeline.Timeline
-	stacks   *Stacks
-	classes  *waits.Classifier
-	waits    *bounded.Map[format.WaitID, *Labels] // of the current section
-	texts    Texts
-	tasks    tasks
-	idle     idleTimes
-	left     *LeftStacks // nil: not requested
+	r          *format.Reader
+	emit       func(*Record) error
+	selected   []bool // by kind
+	kinds      [format.MaxKind + 1]Kind
+	infos      [format.MaxKind + 1]*KindInfo
+	states     [1 << 13]uint8
+	spans      *timeline.Spans // nil: no switch records are made
+	tl         *timeline.Timeline
+	stacks     *Stacks
+	classes    *waits.Classifier
+	waits      *bounded.Map[format.WaitID, *Labels] // of the current section
+	texts      Texts
+	tasks      tasks
+	idle       idleTimes
+	interrupts []interruptTime // by CPU; none: no interrupts
+	left       *LeftStacks     // nil: not requested
 
 	first     int64 // when the first window opened
 	opened    int64 // when the current window opened
@@ -68,7 +69,8 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 		m.selected[k] = true
 	}
 	if m.selected[Switch] {
-		m.spans = timeline.NewSpans(r, func(*timeline.Span) {})
+		m.spans = timeline.NewSpans(r, m.ran)
+		m.spans.WithInterrupts(r)
 		m.tl = m.spans.Timeline()
 	}
 	return m
@@ -120,7 +122,7 @@ func (m *Maker) NewSection(s *format.Session) error {
 
 // Open implements [timeline.Visitor].
 func (m *Maker) Open(s *format.Session, at, before int64, isFirst bool) error {
-	m.opened, m.idle = at, m.idle[:0]
+	m.opened, m.idle, m.interrupts = at, m.idle[:0], m.interrupts[:0]
 	if m.spans != nil {
 		m.spans.Open(at)
 	}

@@ -3,7 +3,7 @@ package records
 import "wprof/format"
 
 const (
-	maxValues = 16
+	maxValues = 17
 	maxTasks  = 3
 	maxLabels = 3
 )

@@ -10,9 +10,9 @@ func TestTableFitsRecord(t *testing.T) {
 	fields := map[Kind]map[string]int{
 		Switch: {"prev": SwitchPrev, "next": SwitchNext, "prev_state": SwitchPrevState, "prev_prio": SwitchPrevPrio,
 			"next_prio": SwitchNextPrio, "waking_ts": SwitchWakingTime, "waking_reason": SwitchWakingReason, "waker": SwitchWaker,
-			"waking_cpu": SwitchWakingCPU, "waking_context": SwitchWakingContext, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
+			"waking_cpu": SwitchWakingCPU, "waking_context": SwitchWakingContext, "waking_interrupt": SwitchWakingInterrupt, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
 			"offcpu_stack_id": SwitchOffCPUStack, "wait_class": SwitchWaitClass, "wait_call": SwitchWaitCall, "wait_fd": SwitchWaitFD,
-			"wait_file": SwitchWaitFile, "wait_peer": SwitchWaitPeer, "futex": SwitchFutex, "lock_owner": SwitchLockOwner, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "pmus": SwitchPMUs},
+			"wait_file": SwitchWaitFile, "wait_peer": SwitchWaitPeer, "futex": SwitchFutex, "lock_owner": SwitchLockOwner, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "interrupts_dur": SwitchInterrupts, "pmus": SwitchPMUs},
 		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack, "waking_context": WakingContext},
 		WakeupNew:  {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
 		Timer:      {"task": TimerTask, "stack_id": TimerStack},
@@ -28,7 +28,7 @@ func TestTableFitsRecord(t *testing.T) {
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
 		"waking_reason": slotReason, "waking_cpu": slotWakingCPU, "waking_context": slotWakingContext, "offcpu_dur": slotOffCPU, "next_state": slotNextState,
 		"offcpu_stack_id": slotStack, "wait_class": slotClass, "wait_fd": slotFD, "futex": slotFutex, "lock_owner": slotOwner,
-		"wait_call": labelCall, "wait_file": labelFile, "wait_peer": labelPeer, "compound_delay": slotDelay, "compound_chain_len": slotChain,
+		"wait_call": labelCall, "wait_file": labelFile, "wait_peer": labelPeer, "compound_delay": slotDelay, "compound_chain_len": slotChain, "interrupts_dur": slotInterrupts,
 	}
 	kinds := Kinds()
 	if len(kinds) < int(Typed) {

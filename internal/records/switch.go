@@ -23,6 +23,7 @@ const (
 	slotOwner
 	slotDelay
 	slotChain
+	slotInterrupts
 )
 
 // preemptor is the thread that preempted another one.
@@ -42,6 +43,7 @@ func (m *Maker) fillSwitch(r *Record, e *format.Event) {
 	if e.Flags&format.FlagObject != 0 {
 		m.fillOffCPU(r, e)
 	}
+	m.fillInterrupts(r, e)
 	if m.left != nil {
 		m.left.fill(r)
 	}
@@ -125,6 +127,11 @@ func (m *Maker) fillWakeup(r *Record, off *timeline.OffCPU) {
 	if off.WokenIRQ {
 		r.Values[slotWakingContext] = Interrupt
 		r.Has |= 1 << SwitchWakingContext
+	}
+	if off.WokenBy != 0 {
+		name, _ := m.spans.InterruptName(off.WokenBy)
+		r.Text = m.texts.Clean([]byte(name))
+		r.Has |= 1 << SwitchWakingInterrupt
 	}
 }
 
