@@ -17,7 +17,7 @@ struct cpu_span {
 	__u64 end;   /* set outside of the window only */
 	__u32 type;  /* enum rec_type */
 	__u32 tid;   /* thread that is interrupted */
-	__u64 values[3];
+	__u64 values[4];
 };
 
 struct irq_state {
@@ -91,7 +91,7 @@ static __always_inline int end_span(struct cpu_span *span, __u32 count)
 #define SOFTIRQ_VALUES 3
 #define TIMER_VALUES 0
 #define IPI_VALUES 3
-#define CALL_VALUES 3
+#define CALL_VALUES 4
 
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(irq_handler_entry, int irq, struct irqaction *action)
@@ -248,6 +248,8 @@ int csd_function_entry(unsigned long long *ctx)
 	state->call.values[0] = argument_word(ctx, 0);
 	state->call.values[1] = queued_for(&queued, state->call.start);
 	state->call.values[2] = queued.at ? queued.cpu : -1;
+	/* A CPU that calls a function on many CPUs calls it itself as well, without an interrupt; an idle one looks for functions itself. */
+	state->call.values[3] = !in_interrupt(ctx, bpf_get_current_task_btf());
 	return 0;
 }
 

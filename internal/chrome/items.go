@@ -10,7 +10,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Item implements [tracks.Encoder]. Slices are asynchronous events, because those of a row may not overlap.
+// Item implements [tracks.Encoder]. Slices are asynchronous events, because those of a row may not overlap, except for those within the
+// slices of a thread.
 func (c *conversion) Item(i *tracks.Item) {
 	place := c.itemPlace(i)
 	if place == nil {
@@ -29,6 +30,12 @@ func (c *conversion) Item(i *tracks.Item) {
 	}
 	if i.Shape != tracks.ShapeSlice {
 		b := append(c.out.next(), `{"ph":"i","s":"t","cat":"event","name":`...)
+		c.out.b = c.itemRest(b, i, name, place, i.From)
+		return
+	}
+	if i.Track == "" {
+		b := append(c.out.next(), `{"ph":"X","cat":"interrupt","dur":`...)
+		b = append(appendLength(b, i.To-i.From), `,"name":`...)
 		c.out.b = c.itemRest(b, i, name, place, i.From)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/records"
 	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
@@ -99,7 +100,11 @@ func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
 	if s.Waker != nil {
 		b = append(append(append(b, `,"waker":"`...), c.task(s.Waker).label...), '"')
 	}
-	return appendContext(b, s.Off.WokenIRQ)
+	b = appendContext(b, s.Off.WokenIRQ)
+	if s.WakingInterrupt != "" {
+		b = records.AppendString(append(b, `,"waking_interrupt":`...), c.texts.Clip([]byte(s.WakingInterrupt)))
+	}
+	return b
 }
 
 // waited draws a time in which a thread was runnable.

@@ -56,9 +56,11 @@ func (p *profile) isOpen(open bool) {
 	}
 }
 
-// context adds that a waking happened in an interrupt.
-func (p *profile) context(interrupt bool) {
-	if interrupt {
+// context adds that a waking was in an interrupt, with its name if that is known.
+func (p *profile) context(interrupt bool, name string) {
+	if name != "" {
+		p.integer("context", int64(p.shared.string(p.texts.Name([]byte(name)))))
+	} else if interrupt {
 		p.integer("context", int64(p.shared.string("interrupt")))
 	}
 }
@@ -128,7 +130,7 @@ func (p *profile) markWait(t *thread, s *tracks.Slice, w wait) {
 		p.duration("length", w.until-s.Off.Since)
 	}
 	p.task("waker", s.Waker)
-	p.context(s.Off.WokenIRQ)
+	p.context(s.Off.WokenIRQ, s.WakingInterrupt)
 	if s.Kind != timeline.SpanBlocked && (s.Off.Woken != 0 || s.Off.Preempted && s.Off.Known) {
 		p.duration("delay", s.Off.Delay)
 		if s.Off.Compound != s.Off.Delay || s.Off.Chain > 1 {
@@ -154,7 +156,7 @@ func (p *profile) Instant(i *tracks.Instant) {
 		p.task("thread", i.Object)
 		if i.Kind == tracks.Wakes {
 			p.integer("target", int64(i.TargetCPU))
-			p.context(i.Interrupt)
+			p.context(i.Interrupt, "")
 		}
 		p.cause(p.shared.stack(i.Stack).node)
 	case tracks.Forks:

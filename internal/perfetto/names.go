@@ -41,6 +41,14 @@ func (w *view) context(interrupt bool) uint64 {
 	return w.text("interrupt")
 }
 
+// interrupt returns the text of the interrupt that woke a thread; 0: none is known.
+func (w *view) interrupt(s *tracks.Slice) uint64 {
+	if s.WakingInterrupt == "" {
+		return 0
+	}
+	return w.text(shownText(s.WakingInterrupt))
+}
+
 func (w *view) refresh(k *task) {
 	if k.names.generation != w.seq.generation {
 		k.names = taskNames{generation: w.seq.generation}

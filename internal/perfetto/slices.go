@@ -13,11 +13,12 @@ import (
 func (w *view) ran(t *thread, s *tracks.Slice) {
 	from, to := w.clock.earlier(s.From), w.clock.earlier(s.To)
 	var own *threadSequence
-	var waker, context uint64
+	var waker, context, interrupt uint64
 	var extras extraTexts
 	if w.on.Arrows || w.on.Extras {
 		track, name := w.track(t), w.onCPU(s.CPU, s.Open)
 		waker, context, extras = w.label(s.Waker), w.context(s.Off.WokenIRQ), w.extras(s)
+		interrupt = w.interrupt(s)
 		w.seq.start(sliceBegin, track, name)
 	} else {
 		own = w.ownSequence(t, from)
@@ -35,6 +36,9 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	}
 	if context != 0 {
 		w.seq.value(annContext, context)
+	}
+	if interrupt != 0 {
+		w.seq.value(annInterrupt, interrupt)
 	}
 	if s.Off.Woken != 0 {
 		w.seq.number(annDelay, w.delay(s.DelayNs()))

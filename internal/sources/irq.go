@@ -46,7 +46,7 @@ func interruptTypes() []Type {
 				{Name: "csd_queue_cpu", Optional: true}, {Name: "csd_function_entry", Optional: true},
 				{Name: "csd_function_exit", Writes: true, Optional: true}, openInterrupts(),
 			},
-			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi_call", function, delay, sender),
+			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi_call", function, delay, sender, own),
 		},
 		{
 			Number: ringdata.TypeWork, Feature: "wq", Doc: "work items of workqueues",

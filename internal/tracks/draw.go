@@ -44,6 +44,7 @@ type Drawer struct {
 	joining     []*threadState // with Options.JoinRuns, those that may have runs
 	nextOldRuns int64          // when those are drawn that have ended
 	spare       []*joinedRuns
+	interrupts  *bounded.Map[uint32, *lane] // by CPU, of the interrupts that are drawn in the slices of threads
 
 	// Arguments of enc's methods, reused.
 	event   Event
@@ -55,10 +56,11 @@ type Drawer struct {
 
 // NewDrawer returns a Drawer that looks ids up in defs and calls enc.
 func NewDrawer(defs Definitions, enc Encoder, o Options) *Drawer {
-	d := &Drawer{Maker: NewMaker(defs), enc: enc, options: o, rows: bounded.NewMap[int32, *row](maxRows)}
+	d := &Drawer{Maker: NewMaker(defs), enc: enc, options: o, rows: bounded.NewMap[int32, *row](maxRows), interrupts: bounded.NewMap[uint32, *lane](maxInterrupted)}
 	d.events, _ = enc.(EventEncoder)
 	if o.Threads {
 		d.spans = timeline.NewSpans(defs, d.span)
+		d.spans.WithInterruptWakers(defs)
 	}
 	return d
 }
@@ -175,6 +177,9 @@ func (d *Drawer) happened(e *format.Event) {
 	}
 	if items, ok := d.Items(e); ok {
 		d.drawAll(items)
+		for i := range items {
+			d.interrupted(&items[i], e)
+		}
 		return
 	}
 	k := d.task(e.Task)

@@ -4,20 +4,22 @@ import "wprof/format"
 
 // Item is a slice, an instant or a value of a counter that events of a plain kind or of an event type make.
 type Item struct {
-	Shape    Shape
-	On       format.TypeTrack
-	Track    string // name of its track, which belongs to that of the thread or CPU; "": instants are on that itself
-	Task     *Task  // nil: not known; of TRACK_THREAD and TRACK_PROCESS a thread, of TRACK_PROCESS one with a known process
-	CPU      uint32
-	Open     bool  // it had not ended when the window closed
-	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
-	Name     string
-	Type     string  // name of the kind or the event type
-	Colour   string  // items with the same word have the same colour; "": any
-	Value    float64 // of a counter
-	Unit     string  // of a counter
-	Args     []Arg   // with different names; none is stackName if Stack is set
-	Stack    *Stack  // nil: none
+	Shape Shape
+	On    format.TypeTrack
+	Track string // name of its track, which belongs to that of the thread or CPU; "": instants are on that itself
+	Task  *Task  // nil: not known; of TRACK_THREAD and TRACK_PROCESS a thread, of TRACK_PROCESS one with a known process
+	CPU   uint32
+	Open  bool // it had not ended when the window closed
+	// Interrupts: a slice in which the thread did not run. Drawn on the thread's own track, within its slices, it has no Track.
+	Interrupts bool
+	From, To   int64 // CLOCK_MONOTONIC ns; of an instant the same
+	Name       string
+	Type       string  // name of the kind or the event type
+	Colour     string  // items with the same word have the same colour; "": any
+	Value      float64 // of a counter
+	Unit       string  // of a counter
+	Args       []Arg   // with different names; none is stackName if Stack is set
+	Stack      *Stack  // nil: none
 
 	shortened bool
 }

@@ -11,6 +11,9 @@ type Slice struct {
 	Wait  *Wait  // of SpanBlocked: what it waited for
 	Waker *Task  // of SpanRunning and SpanRunnable: the last waker of the thread; nil: not known, or it was not woken
 
+	// WakingInterrupt is the name of the interrupt that woke the thread; "": none did, or it is not known.
+	WakingInterrupt string
+
 	// Of several times on the CPU that are drawn as one: their number, sum, and the longest delay before one; Runs is 0 if it is one.
 	// What else there is belongs to the first.
 	Runs           int

@@ -72,7 +72,7 @@ func (d *Drawer) span(s *timeline.Span) {
 	switch s.Kind {
 	case timeline.SpanRunning:
 		l.until = s.To
-		d.slice.Waker = d.waker(s)
+		d.setWaker(s)
 		if d.options.Neighbours {
 			d.slice.PrevTask, d.slice.NextTask = d.task(s.Off.Prev), d.task(s.Next)
 		}
@@ -83,7 +83,7 @@ func (d *Drawer) span(s *timeline.Span) {
 		return
 	case timeline.SpanRunnable:
 		l.until = s.To
-		d.slice.Waker = d.waker(s)
+		d.setWaker(s)
 		if s.Off.Preempted && d.options.PreemptedStacks {
 			d.slice.Stack = d.drawnStack(s.Stack)
 		}
@@ -98,11 +98,15 @@ func (d *Drawer) span(s *timeline.Span) {
 	}
 }
 
-func (d *Drawer) waker(s *timeline.Span) *Task {
+// setWaker sets who woke the thread of the slice.
+func (d *Drawer) setWaker(s *timeline.Span) {
 	if s.Off.Woken == 0 {
-		return nil
+		return
 	}
-	return d.task(s.Off.Waker)
+	d.slice.Waker = d.task(s.Off.Waker)
+	if s.Off.WokenBy != 0 {
+		d.slice.WakingInterrupt, _ = d.spans.InterruptName(s.Off.WokenBy)
+	}
 }
 
 // origin is an instant that may become the beginning of an arrow.

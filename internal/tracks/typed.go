@@ -125,6 +125,7 @@ func (d *typedItems) shape(t *drawnType, e *format.Event, i Item, key string) {
 	switch t.shape {
 	case format.TypeShape_SHAPE_SPAN:
 		i.Shape = ShapeSlice
+		i.Interrupts = t.interrupts && (t.own < 0 || d.values[t.own].Number == 0)
 		if start, isSpan := e.Start(); isSpan {
 			i.From = min(start, i.To)
 		}

@@ -504,3 +504,32 @@ func TestEmptyNamesAreThoseOfTheType(t *testing.T) {
 		3-4 call on "call" of thread 20
 	`)
 }
+
+// An interrupt is drawn on the CPU's track and, without arguments, within the slice of the thread that it interrupted: nested as interrupts
+// are, and only from the begin of that slice on. What a thread runs itself, and what interrupts an idle CPU, is not drawn again.
+func TestInterruptsAreDrawnInTheThreadsSlice(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="hardirq" shape=span on=cpu track="Interrupts" colour="hardirq" interrupts=hard
+		  field "handler" type=string hint=name
+		  field "irq" type=uint
+		eventtype 2 name="softirq" shape=span on=cpu track="Interrupts" interrupts=soft
+		  field "own" type=bool hint=own
+		+0 cpu0 state_cpu 1 prio=120
+		+5 cpu0 typed 1 type=2 start=+2
+		+10 cpu0 switch 1 next=2 prev_state=R
+		+30 cpu0 typed 2 type=1 start=+20 .handler="eth0" .irq=7
+		+40 cpu0 typed 2 type=2 start=+20
+		+50 cpu0 typed 2 type=2 start=+41 .own=1
+		+60 cpu0 typed 2 type=1 start=+8 .irq=1
+		+70 cpu1 typed 2 type=1 start=+65 .irq=2
+	`, `
+		3-6 softirq on "Interrupts" of cpu 0 own=false
+		21-31 eth0 on "Interrupts" of cpu 0 irq=7
+		21-31 hardirq:eth0 on "" of thread 20
+		21-41 softirq on "Interrupts" of cpu 0 own=false
+		20-41 softirq on "" of thread 20
+		42-51 softirq on "Interrupts" of cpu 0 own=true
+		9-61 hardirq on "Interrupts" of cpu 0 irq=1
+		12-61 hardirq on "" of thread 20
+		66-71 hardirq on "Interrupts" of cpu 1 irq=2`)
+}

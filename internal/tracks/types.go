@@ -21,6 +21,8 @@ type drawnType struct {
 	begins              identity // of a begin and of an end: the begin's
 	isByCPU             bool     // of a begin and of an end: the begin is on a CPU's track, where spans may have no thread
 	hasBegin            bool     // of an end: its begin is defined
+	interrupts          bool     // its spans interrupt their threads
+	own                 int      // the field of those that do not; -1: none
 }
 
 // identity identifies an event type in all sections: by its definition without the id.
@@ -98,7 +100,7 @@ func (t *types) identity(id uint32, def *format.EventType) identity {
 func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
-		stack: -1,
+		stack: -1, interrupts: def.IsInterrupt(), own: -1,
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
@@ -116,6 +118,9 @@ func newDrawnType(def *format.EventType) *drawnType {
 	for n, f := range def.Fields {
 		if d.stack < 0 && f.Is(format.ValueType_VALUE_STACK) && !f.List {
 			d.stack = n
+		}
+		if f.Hint == uint32(format.ValueHint_HINT_OWN) {
+			d.own = n
 		}
 	}
 	d.nameArgs(nil)
