@@ -28,7 +28,7 @@ func choose(f Flag, value string) error {
 		if w == "" && f.CommaList {
 			return EmptyEntry(value, "valid are "+strings.Join(f.Choices, ", "))
 		}
-		if !slices.Contains(valid, w) {
+		if !slices.Contains(valid, w) && (f.Other == nil || !f.Other(w)) {
 			return fmt.Errorf("%q is not one of its values; %s", w, f.advice(w))
 		}
 	}

@@ -38,6 +38,7 @@ type Flag struct {
 	// a choice.
 	Valued   []string
 	Details  map[string]Details        // those of Choices that may be followed by = and a list
+	Other    func(word string) bool    // accepts words that are none of Choices; may be nil
 	Hint     func(value string) string // advice on a value that is none of Choices; may be nil, and return ""
 	Files    bool                      // the value is a file, for completion
 	Mode     bool                      // without the flag the tool does something else, and also with another such flag

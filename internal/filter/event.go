@@ -111,6 +111,8 @@ func (f *Filter) passes(e *format.Event) bool {
 		return false
 	}
 	switch e.Kind {
+	case format.KindTyped:
+		return f.o.Kinds.types == nil || f.o.Kinds.types.has(f.r, e.TypeID())
 	case format.KindStateThread:
 		return f.passesState(e)
 	case format.KindCPULeft:

@@ -11,6 +11,7 @@ import (
 // KindSet is the set of dropped kinds of events. The zero value keeps all.
 type KindSet struct {
 	dropped [format.MaxKind + 1]bool
+	types   *typeSet // of event types; nil: all are kept
 }
 
 // KindNames returns the kinds that can be selected, and the names that differ from these in the JSON schema. Losses are always kept,
@@ -28,10 +29,15 @@ func KindNames() (names, schema []string) {
 	return names, schema
 }
 
-// MakeKindSet keeps the kinds in keep, all if there are none, without those in drop. The names were checked before.
+// MakeKindSet keeps the kinds in keep, all if there are none, without those in drop. The names were checked before. What names no kind
+// is a glob of event types.
 func MakeKindSet(keep, drop []string) KindSet {
 	var s KindSet
 	kept, dropped := kindsNamed(keep), kindsNamed(drop)
+	if len(typeWords(keep)) > 0 {
+		kept[format.KindTyped] = true
+	}
+	s.types = makeTypeSet(keep, drop)
 	for _, k := range format.Kinds() {
 		by := cmp.Or(k.Follows, k.Kind)
 		s.dropped[k.Kind] = k.Kind != format.KindLost && (len(keep) > 0 && !kept[by] || dropped[by])

@@ -13,12 +13,12 @@ import (
 func EventFlags(start, end string) cli.Group {
 	names, schema := KindNames()
 	kinds := func(name, short, usage string) cli.Flag {
-		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: names, Synonyms: schema, CommaList: true}
+		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: names, Synonyms: schema, CommaList: true, Other: isTypeWord, Hint: typeHint}
 	}
 	return cli.Group{Title: "Events to keep or to drop", Flags: append(RangeFlags(start, end),
 		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs, such as 0-3,7."},
-		kinds("kind", "k", "Keep these kinds of events. States are kept with switch, losses always."),
-		kinds("no-kind", "K", "Drop these kinds of events."),
+		kinds("kind", "k", "Keep these kinds of events, and event types: their names or groups, with * and ?, such as softirq, irq or tcp:*. States are kept with switch, losses always."),
+		kinds("no-kind", "K", "Drop these kinds of events, and event types."),
 		cli.Flag{Name: "no-self", Usage: "Drop the recorder's own threads."},
 	)}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -150,5 +151,69 @@ eventtype 1 name="request" shape=span
 			t.Errorf("%d sections, damage %v", r.Sections(), r.Damage())
 		}
 		r.Close()
+	}
+}
+
+// -k and -K take event types by name and group; the end of a span goes with its begin, and other kinds are not affected.
+func TestEventTypesAreSelectedByName(t *testing.T) {
+	const text = `
+		section host=h boot_id=b open=1
+		eventtype 1 name="tcp:probe" group="tp"
+		eventtype 2 name="softirq" group="irq" shape=span
+		eventtype 3 name="request" group="http" shape=begin
+		eventtype 4 name="request done" group="http" shape=end ends=3
+		+1 cpu0 typed 0 type=1
+		+2 cpu0 typed 0 type=2 start=+1
+		+3 cpu0 typed 0 type=3
+		+4 cpu0 typed 0 type=4
+		end close=+10
+	`
+	for _, c := range []struct{ keep, drop, want string }{
+		{"", "", "1234"}, {"typed", "", "1234"}, {"switch", "", ""}, {"tcp:*", "", "1"}, {"tp", "", "1"}, {"irq", "", "2"}, {"soft*", "", "2"},
+		{"request", "", "34"}, {"", "request", "12"}, {"", "tcp:*,irq", "34"}, {"typed", "http", "12"}, {"*", "tp", "234"}, {"tcp:*,softirq", "softirq", "1"},
+		{"switch,tcp:probe", "", "1"}, {"", "typed", ""},
+	} {
+		words := func(list string) []string {
+			if list == "" {
+				return nil
+			}
+			return strings.Split(list, ",")
+		}
+		got := ""
+		for _, id := range typesOf(t, fromtext.Stream(t, text), Options{Kinds: MakeKindSet(words(c.keep), words(c.drop))}) {
+			got += strconv.Itoa(int(id))
+		}
+		if got != c.want {
+			t.Errorf("-k %q -K %q keeps the types %q, want %q", c.keep, c.drop, got, c.want)
+		}
+	}
+}
+
+// typesOf returns the types of the events that a filter keeps.
+func typesOf(t *testing.T, stream []byte, o Options) (ids []uint32) {
+	t.Helper()
+	var out bytes.Buffer
+	f, err := New(bytes.NewReader(stream), &out, false, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := format.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return ids
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == format.KindTyped {
+			ids = append(ids, e.TypeID())
+		}
 	}
 }
