@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wprof/format"
 	"wprof/internal/tracefs"
 	"wprof/test/tools"
 )
@@ -380,5 +381,87 @@ func TestListShowsTheTracepointsOfThisKernel(t *testing.T) {
 	}
 	if text := string(tools.Run(t, "wprof-record", "--list", "softirq", "--measure")); !strings.Contains(text, "this machine just now") || strings.Contains(text, "not measured") {
 		t.Errorf("measured:\n%s", text)
+	}
+}
+
+// getPriorities calls getpriority on a thread of its own whenever it gets a number of calls, and returns the thread's id.
+func getPriorities(t *testing.T) (tid int, call func(times int)) {
+	times, done := make(chan int), make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		done <- unix.Gettid()
+		for n := range times {
+			for i := range n {
+				_, _, _ = unix.RawSyscall(unix.SYS_GETPRIORITY, ^uintptr(99), uintptr(i), 0)
+			}
+			done <- 0
+		}
+	}()
+	t.Cleanup(func() { close(times) })
+	return <-done, func(n int) {
+		times <- n
+		<-done
+	}
+}
+
+// TestLostEventsOfTracepointsAreCounted fills small rings: what is recorded and what is lost is what happened.
+func TestLostEventsOfTracepointsAreCounted(t *testing.T) {
+	tools.NeedPrivilege(t)
+	needTracefs(t)
+	const calls = 300_000
+	tid, call := getPriorities(t)
+	file := tools.Record(t, filepath.Join(t.TempDir(), "lost.wprof"), []string{
+		"-f", "no-sched,no-wakeup,no-samples,no-task-life,tp=syscalls:sys_enter_getpriority", "--ringbuf-size", "8kb", "--tid", strconv.Itoa(tid),
+	}, func() { call(calls) })
+	recorded, lost := uint64(0), uint64(0)
+	r := tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
+		if e.Kind == format.KindTyped {
+			recorded++
+		}
+	})
+	for _, l := range r.End().GetLosses() {
+		if format.Kind(l.Kind) == format.KindTyped {
+			lost += l.Count
+		}
+	}
+	if recorded+lost != calls || lost == 0 || recorded == 0 {
+		t.Errorf("%d recorded and %d lost, of %d", recorded, lost, calls)
+	}
+}
+
+// TestTracepointsOfAKilledRecorderAreSaved kills the recorder: the spool has what decoding needs.
+func TestTracepointsOfAKilledRecorderAreSaved(t *testing.T) {
+	tools.NeedPrivilege(t)
+	needTracefs(t)
+	const calls = 1000
+	tid, call := getPriorities(t)
+	file := filepath.Join(t.TempDir(), "killed.wprof")
+	r := tools.Start(t, "-d120s", "-o", file, "-f", "tp=syscalls:sys_enter_getpriority")
+	call(calls)
+	time.Sleep(3 * time.Second) // a generation, and some rounds
+	if err := r.Cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Cmd.Wait()
+	saved := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file)
+	if saved.Status != 4 && saved.Status != 0 {
+		t.Fatalf("wprof-symbolize: status %d: %s", saved.Status, saved.Stderr)
+	}
+	if got := ofThread(typedLines(t, file)["syscalls:sys_enter_getpriority"], tid); len(got) != calls {
+		t.Errorf("%d calls, want %d", len(got), calls)
+	} else if who := string(got[calls-1].Args["who"]); who != strconv.Itoa(calls-1) {
+		t.Errorf("the last call is of %s", who)
+	}
+}
+
+// TestLiveRecordingsHaveTracepoints reads them from a pipe.
+func TestLiveRecordingsHaveTracepoints(t *testing.T) {
+	tools.NeedPrivilege(t)
+	needTracefs(t)
+	const calls = 1000
+	tid, call := getPriorities(t)
+	file := tools.Record(t, filepath.Join(t.TempDir(), "live.wprof"), []string{"--live", "-f", "tp=syscalls:sys_enter_getpriority"}, func() { call(calls) })
+	if got := ofThread(typedLines(t, file)["syscalls:sys_enter_getpriority"], tid); len(got) != calls {
+		t.Errorf("%d calls, want %d", len(got), calls)
 	}
 }
