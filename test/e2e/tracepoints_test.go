@@ -19,6 +19,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/tracefs"
+	"wprof/test/engine"
 	"wprof/test/tools"
 )
 
@@ -173,6 +174,25 @@ func TestTracepointsHaveTheValuesOfTheirEvents(t *testing.T) {
 		t.Errorf("%d events of the exec of %s: %v", len(execs), program, execs)
 	}
 	checkConversions(t, file)
+	checkEngine(t, file, lines)
+}
+
+// checkEngine compares what Perfetto's engine finds with the JSON lines.
+func checkEngine(t *testing.T, file string, lines map[string][]typedLine) {
+	t.Helper()
+	engine.Need(t)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	for _, name := range []string{"sched:sched_migrate_task", "filelock:posix_lock_inode", "raw:task_rename"} {
+		row := one(t, trace, `select count(*) as n, count(distinct t.name) as tracks, min(t.name) as track from slice s join track t on s.track_id = t.id where s.name = '`+name+`'`)
+		if n := number(t, row, "n"); n != int64(len(lines[name])) {
+			t.Errorf("the engine has %d of %s, want %d: %v", n, name, len(lines[name]), row)
+		}
+	}
+	moved := one(t, trace, `select count(*) as n from slice s join args a using (arg_set_id) where s.name = 'sched:sched_migrate_task' and a.key = 'debug.dest_cpu' and a.int_value = 1`)
+	if n, want := number(t, moved, "n"), len(linesWith(lines["sched:sched_migrate_task"], "dest_cpu", "1")); n != int64(want) {
+		t.Errorf("the engine has %d moves to CPU 1, want %d", n, want)
+	}
 }
 
 func ofThread(lines []typedLine, tid int) (all []typedLine) {
