@@ -8,6 +8,9 @@ import (
 // MaxGlob is the most bytes in a pattern of paths.
 const MaxGlob = 255
 
+// IsPath reports whether a text is the path of a cgroup: one that was lost is none.
+func IsPath(text []byte) bool { return len(text) > 0 && text[0] == '/' }
+
 // PathGlob returns the pattern by which paths are compared, for a path or pattern as users write it: one that does not begin with / may
 // begin at any name of the path.
 func PathGlob(text string) (string, error) {

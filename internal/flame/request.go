@@ -108,7 +108,7 @@ func (q *request) readMode(inv *cli.Invocation) error {
 }
 
 func (q *request) readFrames(inv *cli.Invocation) error {
-	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "wait": graph.ByWait, "none": graph.ByNone}
+	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "wait": graph.ByWait, "cgroup": graph.ByCgroup, "container": graph.ByContainer, "none": graph.ByNone}
 	q.view.By = roots[inv.String("by")]
 	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
 	q.view.Inline, q.view.Lines = inv.Bool("inline"), inv.Bool("lines")
@@ -295,11 +295,13 @@ func (q *request) setDetail() {
 	c := &q.collect
 	c.CPUs = q.view.By == graph.ByCPU
 	c.Objects = q.view.By == graph.ByWait
+	c.Cgroups = q.view.By.OnCgroup()
 	c.Threads = q.view.By == graph.ByThread || q.folder != "" || c.Spread && (c.CPUs || q.buckets > 0) // whose samples are few depends on CPU or range
 	for _, out := range q.outputs {
 		switch out.form {
 		case formHTML:
-			c.Threads, c.Objects, c.Slot, c.MaxSlots, c.Stretch = true, true, pageSlotMin, pageSlots, true
+			c.Threads, c.Objects, c.Cgroups = true, true, true
+			c.Slot, c.MaxSlots, c.Stretch = pageSlotMin, pageSlots, true
 		case formPprof:
 			c.Threads, c.Addresses, c.CPUs = true, true, true
 		case formSpeedscope:

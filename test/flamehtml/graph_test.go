@@ -111,7 +111,7 @@ func (v view) forGo(p *profile.Profile) graph.View {
 func views(slots, threads int) []view {
 	var all []view
 	for mode := graph.Wall; mode <= graph.Waker; mode++ {
-		for by := graph.ByProcess; by <= graph.ByWait; by++ {
+		for by := graph.ByProcess; by <= graph.ByContainer; by++ {
 			for _, reverse := range []bool{false, true} {
 				n := len(all)
 				v := view{View: graph.View{Mode: mode, By: by, Reverse: reverse, States: n%3 == 0, NoIdleWaits: n%4 == 1, FoldIdle: n%3 > 0}}

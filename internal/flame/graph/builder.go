@@ -157,6 +157,8 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 		if object := s.p.Object(c); object != "" {
 			b.path = append(b.path, b.step(object, b.v.rootKind(c), ""))
 		}
+	}
+	if b.v.By == ByWait || b.v.By.OnCgroup() {
 		b.path = append(b.path, b.step(RootName(&s.p.Labels[c.Label], ByProcess), KindRoot, ""))
 	}
 	roots := len(b.path)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"iter"
 	"path"
 	"strconv"
@@ -29,7 +30,9 @@ const (
 	ByComm // names of threads
 	ByCPU
 	ByNone
-	ByWait // what threads waited for: its class, then what it is, then the process
+	ByWait      // what threads waited for: its class, then what it is, then the process
+	ByCgroup    // then the process
+	ByContainer // then the process
 )
 
 // View selects which part of a profile is shown, and with which frames.
@@ -141,9 +144,14 @@ func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
 		return CPURoot(c.CPU)
 	case ByWait:
 		return WaitRoot(c)
+	case ByCgroup, ByContainer:
+		return RootName(&p.Labels[c.Label], v.By)
 	}
 	return ""
 }
+
+// OnCgroup reports whether root frames depend on the cgroup, see [profile.Options].
+func (r Root) OnCgroup() bool { return r == ByCgroup || r == ByContainer }
 
 // RootName returns the name of the root frame of a thread with this label. Labels of merged threads have no ids.
 func RootName(l *profile.Label, by Root) string {
@@ -152,6 +160,10 @@ func RootName(l *profile.Label, by Root) string {
 		return l.Process + "-" + strconv.Itoa(int(l.PID))
 	case by == ByProcess:
 		return l.Process
+	case by == ByCgroup:
+		return cmp.Or(l.Cgroup, profile.UnknownCgroup)
+	case by == ByContainer:
+		return cmp.Or(l.Container, profile.UnknownCgroup)
 	case by == ByThread && l.PID != 0:
 		return l.Thread() + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
 	}
@@ -207,7 +219,7 @@ func (v *View) Threads(p *profile.Profile) iter.Seq[*profile.Thread] {
 
 // apart returns what the view keeps apart.
 func (v *View) apart() profile.Apart {
-	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess || v.By == ByWait, CPUs: v.By == ByCPU}
+	return profile.Apart{Threads: v.By == ByThread, Processes: v.By == ByThread || v.By == ByProcess || v.By == ByWait || v.By.OnCgroup(), CPUs: v.By == ByCPU, Cgroups: v.By.OnCgroup()}
 }
 
 // Sampling returns how well the on-CPU time of the view's threads is sampled, whether or not the view shows it.

@@ -23,6 +23,7 @@ type pageTables struct {
 	Nodes     int   `json:"nodes"`
 	Labels    int   `json:"labels"`
 	CPUs      int   `json:"cpus"`
+	Cgroups   bool  `json:"cgroups"` // of some threads they are known
 	Wakes     int   `json:"wakes"`
 	Kinds     int   `json:"kinds"`
 	Threads   int   `json:"threads"`
@@ -158,6 +159,11 @@ func (e *pageEncoder) encodeTrie() {
 	}
 }
 
+// labelRoots are the root frames whose names are in the page for each label.
+func labelRoots() []graph.Root {
+	return []graph.Root{graph.ByProcess, graph.ByThread, graph.ByComm, graph.ByCgroup, graph.ByContainer}
+}
+
 func (e *pageEncoder) encodeLabels() {
 	e.labels = numbersOf(e.use.labels)
 	for i, used := range e.use.labels {
@@ -166,7 +172,10 @@ func (e *pageEncoder) encodeLabels() {
 		}
 		e.tables.Labels++
 		l := &e.use.p.Labels[i]
-		for _, by := range []graph.Root{graph.ByProcess, graph.ByThread, graph.ByComm} {
+		if l.Cgroup != "" && l.Cgroup != profile.UnknownCgroup {
+			e.tables.Cgroups = true
+		}
+		for _, by := range labelRoots() {
 			e.number(uint64(e.names.of(graph.RootName(l, by), graph.KindRoot)))
 		}
 	}

@@ -118,7 +118,7 @@ func (u *pageUse) names() *pageNames {
 			continue
 		}
 		l := &u.p.Labels[i]
-		for _, by := range []graph.Root{graph.ByProcess, graph.ByThread, graph.ByComm} {
+		for _, by := range labelRoots() {
 			n.add(graph.RootName(l, by), graph.KindRoot)
 		}
 	}

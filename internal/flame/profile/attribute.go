@@ -30,7 +30,7 @@ func (a *About) isLarge(ns int64) bool {
 
 // Apart is what a view keeps apart.
 type Apart struct {
-	Threads, Processes, CPUs bool
+	Threads, Processes, CPUs, Cgroups bool
 }
 
 // Quality is how well the samples of a view cover its on-CPU time.
@@ -154,6 +154,7 @@ type poolKey struct {
 	pid     int32
 	process string
 	comm    string
+	cgroup  string
 	cpu     uint32
 }
 
@@ -214,6 +215,9 @@ func (a *attribution) keyOf(of *CellKey, anyProcess bool) poolKey {
 	}
 	if a.apart.CPUs {
 		key.cpu = of.CPU
+	}
+	if a.apart.Cgroups {
+		key.cgroup = l.Cgroup
 	}
 	return key
 }

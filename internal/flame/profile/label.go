@@ -3,6 +3,7 @@ package profile
 import (
 	"wprof/format"
 	"wprof/internal/cmdline"
+	"wprof/internal/container"
 	"wprof/internal/stacks"
 )
 
@@ -41,7 +42,7 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 	switch {
 	case len(c.p.Labels) >= c.labelLimit():
 		c.p.About.Unnamed++
-		l = Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads}
+		return c.internLabel(Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads})
 	case d != nil:
 		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), ProcessComm: c.name(d.ProcessComm)}
 		if len(d.ProcessComm) == 0 {
@@ -49,7 +50,30 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 		}
 		l.Process = c.interner.sharedText(cmdline.OfTask(c.r, d, l.ProcessComm))
 	}
+	if c.o.Cgroups && d != nil {
+		l.Cgroup, l.Container = c.cgroup(d)
+	}
 	return c.internLabel(l)
+}
+
+// What a label has in place of a cgroup or container.
+const (
+	UnknownCgroup = "[unknown cgroup]"
+	NoContainer   = "[no container]"
+)
+
+// cgroup returns the path of a thread's cgroup, and the label of its container.
+func (c *collector) cgroup(d *format.Task) (path, in string) {
+	text := c.r.Text(d.Cgroup)
+	if text == nil || !container.IsPath(text.Text) {
+		return UnknownCgroup, UnknownCgroup
+	}
+	place := container.Of(string(text.Text))
+	in = NoContainer
+	if label := place.Label(); label != "" {
+		in = c.name([]byte(label))
+	}
+	return c.name(text.Text), in
 }
 
 func (c *collector) name(name []byte) string {

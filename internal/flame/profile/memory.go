@@ -108,7 +108,8 @@ func (c *collector) mergeLeast() {
 	c.kept = slices.DeleteFunc(c.kept, func(t *thread) bool { return least[t] })
 	maps.DeleteFunc(c.ended, func(_ LabelID, t *thread) bool { return least[t] })
 	for _, t := range all {
-		label := Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads}
+		of := &c.p.Labels[t.Label]
+		label := Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads, Cgroup: of.Cgroup, Container: of.Container}
 		if one := c.nameOf(t.Label); names[one] > 1 {
 			label = one
 		}
@@ -127,5 +128,5 @@ func (c *collector) mergeLeast() {
 // nameOf returns a label without its pid, tid and command line: there may be as many of these as processes.
 func (c *collector) nameOf(id LabelID) Label {
 	l := &c.p.Labels[id]
-	return Label{Comm: l.Comm, Process: l.ProcessComm, ProcessComm: l.ProcessComm}
+	return Label{Comm: l.Comm, Process: l.ProcessComm, ProcessComm: l.ProcessComm, Cgroup: l.Cgroup, Container: l.Container}
 }

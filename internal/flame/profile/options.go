@@ -21,6 +21,7 @@ type Options struct {
 	KernelFrames bool             // all functions of the kernel; otherwise a system call is one frame: see [stacks.Scaffolding]
 	CPUs         bool             // times by CPU
 	Objects      bool             // times by what threads waited for
+	Cgroups      bool             // times by cgroup
 	Wakes        int              // length of wakeup chains; 0: no wakers
 	Slot         int64            // length of time slots, ns; 0: none
 	MaxSlots     int              // maximum number of slots

@@ -165,6 +165,8 @@ type Label struct {
 	Comm        string // of the thread
 	Process     string // the short label of its process's command line: see [cmdline.Label]
 	ProcessComm string // the name that the kernel has of its process
+	// With Options.Cgroups: the path of its cgroup, and its container.
+	Cgroup, Container string
 }
 
 // Thread returns the thread's name, or that of its process if it has none of its own.

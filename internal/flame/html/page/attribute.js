@@ -88,7 +88,7 @@ class Attribution {
       if (this.view.hasThread(thread)) this.#collect(thread, all);
       if (thread % 64 === 0) yield;
     }
-    const anyProcess = this.view.by !== BY.process && this.view.by !== BY.wait;
+    const anyProcess = ![BY.process, BY.wait, BY.cgroup, BY.container].includes(this.view.by);
     let small = all;
     if (this.view.by !== BY.thread) {
       small = this.#divideLarge(all, false);
@@ -134,7 +134,8 @@ class Attribution {
   #key({cell}, anyProcess) {
     const {profile} = this;
     const label = profile.cellLabel[cell];
-    return `${anyProcess ? 0 : profile.processRoot[label]} ${profile.commRoot[label]} ${this.#cpu(cell)}`;
+    const cgroup = this.view.by >= BY.cgroup ? profile.cgroupRoot[label] : 0;
+    return `${anyProcess ? 0 : profile.processRoot[label]} ${profile.commRoot[label]} ${this.#cpu(cell)} ${cgroup}`;
   }
 
   // divideLarge divides the time of the pools that are large enough, and returns the others, joined into larger ones.

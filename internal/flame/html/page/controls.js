@@ -5,7 +5,7 @@ class Controls {
     this.root = root;
     this.search = root.querySelector('#search');
     this.#showMode('mode', MODE.waker, profile.hasWakes);
-    root.querySelector('#by').namedItem('cpu').hidden = !profile.hasCPUs;
+    for (const option of root.querySelector('#by').options) option.hidden = !rootsOf(profile).includes(Number(option.value));
     root.querySelector('#modes').addEventListener('change', (event) => this.onView({mode: Number(event.target.value)}));
     root.querySelector('#shows').addEventListener('change', (event) => this.onShows(event.target.value));
     this.#on('#by', (field) => this.onView({by: Number(field.value)}));

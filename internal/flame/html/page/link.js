@@ -66,7 +66,7 @@ function decodedState(text, {about, profile}) {
   const mode = valueIn(MODE, get('time'));
   if (mode !== undefined && (mode !== MODE.waker || profile.hasWakes)) view.mode = mode;
   const by = valueIn(BY, get('by'));
-  if (by !== undefined && (by !== BY.cpu || profile.hasCPUs)) view.by = by;
+  if (rootsOf(profile).includes(by)) view.by = by;
   for (const flag of VIEW_FLAGS) if (fields.has(flag)) view[flag] = get(flag) === '1';
   const range = get('range').match(/^(\d+)-(\d+)$/);
   if (range && profile.slots > 0) {

@@ -139,6 +139,8 @@ class Shaper {
       case BY.comm: return this.shape.step(at, profile.commRoot[label], mark, 0);
       case BY.cpu: return this.shape.step(at, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
       case BY.wait: return this.shape.step(this.#waitRoot(at, profile.cellKind[cell]), profile.processRoot[label], mark, 0);
+      case BY.cgroup: return this.shape.step(this.shape.step(at, profile.cgroupRoot[label], MARK.none, 0), profile.processRoot[label], mark, 0);
+      case BY.container: return this.shape.step(this.shape.step(at, profile.containerRoot[label], MARK.none, 0), profile.processRoot[label], mark, 0);
       default: return at;
     }
   }

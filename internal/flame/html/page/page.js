@@ -381,8 +381,8 @@ class Page {
   }
 
   #nextRoot() {
-    const next = (this.view.by + 1) % (BY.wait + 1);
-    return next === BY.cpu && !this.profile.hasCPUs ? BY.none : next;
+    const all = rootsOf(this.profile);
+    return all[(all.indexOf(this.view.by) + 1) % all.length];
   }
 }
 

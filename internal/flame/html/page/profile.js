@@ -14,6 +14,7 @@ class Profile {
     this.notSampled = about.notSampled; // the stack
     this.span = about.span;
     this.window = about.window;
+    this.hasCgroups = about.cgroups;
     this.base = about.base; // what it is compared with; undefined: nothing
     this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker, idle: about.idle};
     this.#readNames(about, packed);
@@ -66,10 +67,14 @@ class Profile {
     this.processRoot = new Uint32Array(about.labels);
     this.threadRoot = new Uint32Array(about.labels);
     this.commRoot = new Uint32Array(about.labels);
+    this.cgroupRoot = new Uint32Array(about.labels);
+    this.containerRoot = new Uint32Array(about.labels);
     for (let i = 0; i < about.labels; i++) {
       this.processRoot[i] = packed.number();
       this.threadRoot[i] = packed.number();
       this.commRoot[i] = packed.number();
+      this.cgroupRoot[i] = packed.number();
+      this.containerRoot[i] = packed.number();
     }
     this.cpuRoot = new Uint32Array(about.cpus + 1);
     for (let i = 0; i <= about.cpus; i++) this.cpuRoot[i] = packed.number();

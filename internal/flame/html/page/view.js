@@ -2,7 +2,10 @@
 const MODE = {wall: 0, onCPU: 1, offCPU: 2, waker: 3};
 
 // What root frames stand for; internal/flame/graph's Root.
-const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4, wait: 5};
+const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4, wait: 5, cgroup: 6, container: 7};
+
+// rootsOf are the root frames that a profile has.
+const rootsOf = (profile) => Object.values(BY).filter((by) => (by !== BY.cpu || profile.hasCPUs) && (by < BY.cgroup || profile.hasCgroups));
 
 // View selects which part of a profile is shown, and with which frames. It is immutable.
 class View {
