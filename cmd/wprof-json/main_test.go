@@ -407,3 +407,31 @@ func TestColumnsOfOneCaptureOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestCgroupsOfTasks: -e cgroup adds what is known of each task, and nothing else.
+func TestCgroupsOfTasks(t *testing.T) {
+	const id = "3f8a1c0de5b74a6990c2d1e8f7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8"
+	stream := fromtext.Stream(t, `section id=0x1 boot_id=b open=0 close=10000
+text 1 text="/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/cri-containerd-`+id+`.scope"
+text 2 text="(lost)"
+task 1 tid=20 pid=20 comm=a process_comm=a start=5 cgroup=1 ns_tid=2 ns_pid=1
+task 2 tid=30 pid=30 comm=b process_comm=b start=6 cgroup=2
+task 3 tid=31 pid=31 comm=c process_comm=c start=7
+100 cpu0 free 1
+101 cpu0 free 2
+102 cpu0 free 3
+end
+`)
+	plain := `{"ts":0.000000100,"t":"task_free","cpu":0,"task":{"tid":20,"pid":20,"comm":"a","pcomm":"a"@1}}
+{"ts":0.000000101,"t":"task_free","cpu":0,"task":{"tid":30,"pid":30,"comm":"b","pcomm":"b"}}
+{"ts":0.000000102,"t":"task_free","cpu":0,"task":{"tid":31,"pid":31,"comm":"c","pcomm":"c"}}
+`
+	more := `,"cgroup":"/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/cri-containerd-` + id + `.scope","runtime":"containerd","container":"` + id +
+		`","pod":"2c48913c-b29f-11e7-9350-020968147796","unit":"cri-containerd-` + id + `.scope","ns_tid":2,"ns_pid":1`
+	for flag, extra := range map[string]string{"-e=cgroup": more, "--time=s": ""} {
+		_, got, _ := strings.Cut(string(run(t, stream, flag).Stdout), "\n")
+		if want := strings.Replace(plain, "@1", extra, 1); got != want {
+			t.Errorf("%s: got\n%swant\n%s", flag, got, want)
+		}
+	}
+}

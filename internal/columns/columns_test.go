@@ -267,7 +267,7 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 			}
 			if k := rec.Tasks[f.Slot]; !described[k.Number] {
 				described[k.Number] = true
-				want = append(want, asJSON(t, taskRowOf(k, rec.Time, m.Command(k))))
+				want = append(want, asJSON(t, taskRowOf(k, rec.Time, m.Command(k), m.Cgroup(k))))
 			}
 		}
 		return nil
@@ -286,7 +286,7 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 	}
 }
 
-func taskRowOf(k *records.Task, first int64, command string) map[string]any {
+func taskRowOf(k *records.Task, first int64, command, cgroup string) map[string]any {
 	row := taskOf(k, true)
 	row["number"], row["first_ts"], row["kernel"], row["idle"] = k.Number, first, k.Kernel, k.Idle
 	row["ppid"], row["start"], row["command"] = nil, nil, nil
@@ -295,6 +295,12 @@ func taskRowOf(k *records.Task, first int64, command string) map[string]any {
 	}
 	if k.PID != 0 {
 		row["start"] = k.Start
+	}
+	for _, name := range []string{"cgroup", "runtime", "container", "pod", "unit", "ns_tid", "ns_pid"} {
+		row[name] = nil
+	}
+	if cgroup != "" {
+		row["cgroup"] = cgroup
 	}
 	if command != "" {
 		row["command"] = command

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/container"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
@@ -199,11 +200,12 @@ func (w *writer) nameTasks(k *kindFile, r *records.Record) error {
 			continue
 		}
 		command := w.Command(t)
-		row, err := w.tasks.add(len(t.Comm) + len(t.PComm) + len(command))
+		cgroup := w.Cgroup(t)
+		row, err := w.tasks.add(len(t.Comm) + len(t.PComm) + len(command) + 2*len(cgroup))
 		if err != nil {
 			return err
 		}
-		*row = taskRow{t, r.Time, command}
+		*row = taskRow{t, r.Time, command, cgroup, container.Of(cgroup)}
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (p *page) kindNames() {
 func (p *page) tasks() {
 	p.head("Field", "Type", "What it is")
 	for _, f := range taskFields() {
-		p.row("`"+f.name+"`", f.typ, optionalMark(f.name == "tid")+f.doc)
+		p.row("`"+f.name+"`", f.typ, optionalMark(f.name == "tid" || f.opt)+f.doc)
 	}
 	p.text("")
 }

@@ -13,13 +13,14 @@ type Options struct {
 	Fields      []string       // of events, besides ts and t; nil: all
 	NoStacks    bool           // no stack lines, and no field that refers to one
 	NUMA        bool           // the NUMA node beside the CPU
+	Cgroups     bool           // of each task its cgroup, container, pod, unit, and ids in its PID namespace
 	PrevStack   bool           // the off-CPU stack of a switch is that of the thread that leaves the CPU
 	Array       bool           // one array instead of lines
 	Stream      bool           // events are written as they arrive, and each stack before the first event that refers to it
 }
 
 // Features are the names that -e takes.
-func Features() []string { return []string{"numa", "prev-stack"} }
+func Features() []string { return []string{"numa", "cgroup", "prev-stack"} }
 
 // always returns the fields of an event that cannot be left out.
 func always() []string { return []string{"ts", "t"} }

@@ -91,7 +91,7 @@ func taskSchema(renamed bool) object {
 	properties, required, doc := object{}, []string{}, "a thread under one name"
 	for _, f := range taskFields() {
 		properties = append(properties, member{f.name, object{{"description", f.doc}, {"type", f.typ}}})
-		if f.name != "tid" {
+		if f.name != "tid" && !f.opt {
 			required = append(required, f.name)
 		}
 	}
@@ -104,14 +104,24 @@ func taskSchema(renamed bool) object {
 }
 
 // taskField is a field of a task. Package records writes them.
-type taskField struct{ name, typ, doc string }
+type taskField struct {
+	name, typ, doc string
+	opt            bool // with -e cgroup, if it is known
+}
 
 func taskFields() []taskField {
 	return []taskField{
-		{"tid", "integer", "thread id; absent for idle threads; -1: hidden by a filter, or its definition is lost"},
-		{"pid", "integer", "process id; 0 for idle threads, and if not known"},
-		{"comm", "string", "the thread's name; swapper/N for the idle thread of CPU N, TID N if only the thread id is known, <filtered>, <lost>"},
-		{"pcomm", "string", "the name of the process, which is the name of its first thread; <unknown> if not known"},
+		{"tid", "integer", "thread id; absent for idle threads; -1: hidden by a filter, or its definition is lost", false},
+		{"pid", "integer", "process id; 0 for idle threads, and if not known", false},
+		{"comm", "string", "the thread's name; swapper/N for the idle thread of CPU N, TID N if only the thread id is known, <filtered>, <lost>", false},
+		{"pcomm", "string", "the name of the process, which is the name of its first thread; <unknown> if not known", false},
+		{"cgroup", "string", "with -e cgroup: the path of its cgroup", true},
+		{"runtime", "string", "with -e cgroup: what runs its container: docker, containerd, cri-o, podman, nspawn, machine, lxc; kubepods or container if only the id is known", true},
+		{"container", "string", "with -e cgroup: the id of its container, or the name; of nested ones the innermost", true},
+		{"pod", "string", "with -e cgroup: the UID of its pod", true},
+		{"unit", "string", "with -e cgroup: its unit of systemd", true},
+		{"ns_tid", "integer", "with -e cgroup: thread id in its own PID namespace, if that is not the first one", true},
+		{"ns_pid", "integer", "with -e cgroup: process id there", true},
 	}
 }
 

@@ -58,7 +58,7 @@ type request struct {
 func parse(inv *cli.Invocation) (*request, error) {
 	q := &request{
 		Options: Options{
-			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: emits(inv, "numa"), PrevStack: emits(inv, "prev-stack"),
+			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: emits(inv, "numa"), Cgroups: emits(inv, "cgroup"), PrevStack: emits(inv, "prev-stack"),
 			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: splitLists(inv.Strings("fields")),
 		},
 		chrome: inv.Bool("chrome"), firefox: inv.Bool("firefox"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
@@ -94,6 +94,9 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	}
 	if q.PrevStack && (form != "" || q.Stream) {
 		return cli.Usagef("-e prev-stack is for lines or --array, which are written after the input has been read; leave out %s", cmp.Or(form, "--stream"))
+	}
+	if q.Cgroups && q.chrome {
+		return cli.Usagef("-e cgroup is for lines, --array and --parquet; leave out --chrome")
 	}
 	for _, name := range without {
 		if inv.IsSet(name) {

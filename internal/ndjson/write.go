@@ -172,7 +172,7 @@ type events struct {
 }
 
 func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error) {
-	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true, LeftStacks: e.left}, e.put)
+	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true, Cgroups: o.Cgroups, LeftStacks: e.left}, e.put)
 	err := timeline.Visit(r, e)
 	e.lock()
 	if closeErr := e.w.close(); err == nil {

@@ -47,6 +47,8 @@ type Maker struct {
 type Options struct {
 	Kinds []Kind // nil: all
 	JSON  bool   // fill in Task.JSON
+	// Cgroups: Task.JSON also has the thread's cgroup, what that shows, and its ids in its PID namespace.
+	Cgroups bool
 	// LeftStacks, if it is set, makes the stack of a switch the one with which the thread leaves that was on the CPU, instead of
 	// the one with which the next thread had left.
 	LeftStacks *LeftStacks
@@ -56,7 +58,7 @@ type Options struct {
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), classes: waits.NewClassifier(r),
 		left: o.LeftStacks, waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
-	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
+	m.tasks = newTasks(r, m.first, &m.texts, &o)
 	kinds := Kinds()
 	m.selected = make([]bool, len(kinds)+1)
 	for i := range kinds {
@@ -88,6 +90,9 @@ func (m *Maker) Command(t *Task) string {
 	}
 	return m.texts.Clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
 }
+
+// Cgroup returns the path of a task's cgroup; "" if unknown. It is valid as long as that of [Maker.Command].
+func (m *Maker) Cgroup(t *Task) string { return m.tasks.cgroup(t) }
 
 // Session returns the description of the recordings read so far.
 func (m *Maker) Session() Session { return m.about.Session }

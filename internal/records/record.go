@@ -48,5 +48,8 @@ type Task struct {
 	Kernel  bool   // it is a kernel thread
 	Idle    bool   // it is a CPU's idle thread
 	JSON    []byte // the JSON object; nil if not requested
+	NSTID   int32  // in its own PID namespace; 0: that is the first one, or not known
+	NSPID   int32
 	command uint32 // see [Maker.Command]
+	cgroup  uint32 // see [Maker.Cgroup]
 }

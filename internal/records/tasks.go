@@ -6,6 +6,7 @@ import (
 	"wprof/format"
 	"wprof/internal/bounded"
 	"wprof/internal/byid"
+	"wprof/internal/container"
 )
 
 // maxIdle is more than the CPUs of any machine: a stream can name CPUs of any number.
@@ -17,6 +18,7 @@ type tasks struct {
 	first    int64
 	texts    *Texts
 	json     bool // Task.JSON is requested
+	cgroups  bool // ... with the cgroup
 	count    int64
 	numbers  []uint32 // of the current section's tasks that have a number, by id; 0: none
 	byID     byid.Table[*Task]
@@ -25,8 +27,8 @@ type tasks struct {
 	lost     *Task
 }
 
-func newTasks(r *format.Reader, first int64, texts *Texts, json bool) tasks {
-	t := tasks{r: r, first: first, texts: texts, json: json, idle: bounded.NewMap[uint32, *Task](maxIdle)}
+func newTasks(r *format.Reader, first int64, texts *Texts, o *Options) tasks {
+	t := tasks{r: r, first: first, texts: texts, json: o.JSON, cgroups: o.Cgroups, idle: bounded.NewMap[uint32, *Task](maxIdle)}
 	t.filtered = t.standIn("<filtered>")
 	t.lost = t.standIn("<lost>")
 	return t
@@ -44,7 +46,41 @@ func (t *tasks) finish(k *Task) *Task {
 		return k
 	}
 	k.JSON = appendTask(make([]byte, 0, 64+len(k.Comm)+len(k.PComm)), k)
+	if t.cgroups {
+		k.JSON = append(t.appendCgroup(k.JSON[:len(k.JSON)-1], k), '}')
+	}
 	return k
+}
+
+// cgroup returns the path of a task's cgroup; "": not known.
+func (t *tasks) cgroup(k *Task) string {
+	if k.cgroup == 0 {
+		return ""
+	}
+	text := t.r.Text(k.cgroup)
+	if text == nil || !container.IsPath(text.Text) {
+		return ""
+	}
+	return t.texts.Clean(text.Text)
+}
+
+// appendCgroup appends the fields that Options.Cgroups adds, those that are known.
+func (t *tasks) appendCgroup(b []byte, k *Task) []byte {
+	if path := t.cgroup(k); path != "" {
+		place := container.Of(path)
+		for _, f := range [...]struct{ name, text string }{
+			{"cgroup", path}, {"runtime", place.Runtime}, {"container", place.ID}, {"pod", place.Pod}, {"unit", place.Unit},
+		} {
+			if f.text != "" {
+				b = AppendString(append(append(append(b, ",\""...), f.name...), "\":"...), f.text)
+			}
+		}
+	}
+	if k.NSPID != 0 {
+		b = strconv.AppendInt(append(b, `,"ns_tid":`...), int64(k.NSTID), 10)
+		b = strconv.AppendInt(append(b, `,"ns_pid":`...), int64(k.NSPID), 10)
+	}
+	return b
 }
 
 // appendTask appends a task as a JSON object, null for none.
@@ -123,7 +159,8 @@ func (t *tasks) describe(d *format.Task) *Task {
 	}
 	k := &Task{
 		TID: d.Tid, PID: d.Pid, Comm: t.texts.view(d.Comm), PComm: t.texts.view(d.ProcessComm), PPID: d.Ppid,
-		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD), command: d.Command,
+		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD), command: d.Command, cgroup: d.Cgroup,
+		NSTID: d.NsTid, NSPID: d.NsPid,
 	}
 	if k.PComm == "" {
 		k.PComm = Unknown
