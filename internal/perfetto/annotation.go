@@ -52,6 +52,7 @@ const (
 	annForkedInto
 	annForkedFrom
 	annInterrupt
+	annCgroup
 )
 
 // annotationNames returns the names of annotations. With peer some are those of the C program wprof, whose delays are in microseconds.
@@ -67,7 +68,7 @@ func annotationNames(peer bool) []string {
 		annWaitClass: "wait_class", annWaitFD: "wait_fd", annWaitFile: "wait_file", annWaitPeer: "wait_peer",
 		annFutex: "futex", annLockOwner: "lock_owner", annNUMA: "numa_node", annFile: "filename", annOldTID: "tid_changed_from",
 		annOldName: "old_name", annNewName: "renamed_to", annForkedInto: "forked_into", annForkedFrom: "forked_from",
-		annInterrupt: "waking_interrupt",
+		annInterrupt: "waking_interrupt", annCgroup: "cgroup",
 	}
 	if peer {
 		names[annDelay], names[annCompound], names[annFrom], names[annTo] = "waking_delay_us", "compound_delay_us", "switch_from", "switch_to"

@@ -21,6 +21,20 @@ func label(c *format.Command, comm []byte) string {
 // processLabel is what the process of a thread is called.
 func processLabel(of *tracks.Task) string { return label(of.Command, of.Def.ProcessComm) }
 
+// processWords are the words of [commandWords], with the container after the label: the rows of processes show it.
+func processWords(of *tracks.Task) [][]byte {
+	words := commandWords(of.Command, of.Def.ProcessComm)
+	in := of.In.Label()
+	if in == "" {
+		return words
+	}
+	if words == nil {
+		words = [][]byte{stacks.Printable(of.Def.ProcessComm, stacks.Unnamed)}
+	}
+	words[0] = append(append(bytes.Clone(words[0]), " ("+in...), ')')
+	return words
+}
+
 // commandWords returns a process's label and the rest of its command line; nil where none is known. The engine takes the first one for
 // the process's name, and all of them for its command line: python3 server.py --port 80. Where the command line does not begin with
 // the label, it follows in brackets: python3 server.py [/usr/bin/python3 -u server.py].

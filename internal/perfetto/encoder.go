@@ -254,6 +254,11 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 		e.threads.byTID[d.Tid] = t
 	}
 	k := e.threads.put(of, t)
+	moved := !isNew && t.pid != 0 && t.in != of.In.ID
+	t.in = of.In.ID
+	if moved {
+		e.describe(of, e.clock.boottime(e.now)+1, nil) // after a rename at the same time, which would name the process
+	}
 	if isNew && forked != nil {
 		forked(k)
 		return k
@@ -276,7 +281,7 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 func (e *encoder) describe(of *tracks.Task, at uint64, name []byte) {
 	d := of.Def
 	if e.threads.isNewProcess(of) {
-		e.out = appendProcess(e.out, at, d, commandWords(of.Command, d.ProcessComm), name)
+		e.out = appendProcess(e.out, at, d, processWords(of), name)
 	} else {
 		e.out = appendThread(e.out, at, d, name)
 	}

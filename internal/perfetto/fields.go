@@ -20,7 +20,7 @@ func appendFieldDescriptions(out []byte, peer bool) []byte {
 	out = appendFieldDescription(out, "callstack_iid", eventCallstack, uint64Type)
 	for a, name := range annotationNames(peer) {
 		switch annotation(a) {
-		case 0, annThread, annWaitClass, annWaitFile, annWaitPeer, annFile, annOldName, annNewName, annForkedInto, annForkedFrom, annWaker, annContext, annInterrupt, annState, annStack, annFrom, annTo: // texts
+		case 0, annThread, annWaitClass, annWaitFile, annWaitPeer, annFile, annOldName, annNewName, annForkedInto, annForkedFrom, annCgroup, annWaker, annContext, annInterrupt, annState, annStack, annFrom, annTo: // texts
 		case annPrio, annTID, annPID, annNSTID, annNSPID:
 			out = appendFieldDescription(out, "debug."+name, eventArgument+uint64(a), int64Type)
 		default:

@@ -46,6 +46,10 @@ func (w *view) instant(k, object *task, i *tracks.Instant) {
 	case tracks.Execs:
 		text = w.text(path)
 	}
+	var cgroup uint64
+	if i.Kind == tracks.Execs {
+		cgroup = w.cgroup(i.Task)
+	}
 	w.seq.start(instant, track, name)
 	switch i.Kind {
 	case tracks.Forks:
@@ -60,6 +64,7 @@ func (w *view) instant(k, object *task, i *tracks.Instant) {
 	case tracks.Execs:
 		w.seq.category(catExec)
 		w.seq.value(annFile, text)
+		w.annotateCgroup(cgroup)
 		if i.OldTID != 0 {
 			w.seq.number(annOldTID, uint64(i.OldTID))
 		}
@@ -80,6 +85,20 @@ func (w *view) instant(k, object *task, i *tracks.Instant) {
 	}
 }
 
+// cgroup returns the id of the path of a thread's cgroup; 0: it is in the root, or that is not known.
+func (w *view) cgroup(of *tracks.Task) uint64 {
+	if of == nil || of.Cgroup == "" || of.Cgroup == "/" {
+		return 0
+	}
+	return w.text(of.Cgroup)
+}
+
+func (w *view) annotateCgroup(text uint64) {
+	if text != 0 {
+		w.seq.value(annCgroup, text)
+	}
+}
+
 // forkArrows is more than package tracks numbers of arrows.
 const forkArrows = 1 << 40
 
@@ -89,10 +108,11 @@ func (w *view) forked(parent, child *task, i *tracks.Instant) {
 	w.now++
 	track := w.track(child.thread)
 	w.now--
-	name, text := w.name("forked by "+w.called(parent)), w.text(w.called(parent))
+	name, text, cgroup := w.name("forked by "+w.called(parent)), w.text(w.called(parent)), w.cgroup(i.Object)
 	w.seq.start(instant, track, name)
 	w.seq.category(catForked)
 	w.seq.value(annForkedFrom, text)
+	w.annotateCgroup(cgroup)
 	w.seq.arrow(eventArrowEnd, forkArrows+w.forks)
 	w.annotateIDs(parent.thread)
 	w.out = w.seq.put(w.out, w.clock.earlier(i.At)+1)

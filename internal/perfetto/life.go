@@ -78,7 +78,7 @@ func (e *encoder) fork(v *tracks.Event, c *cpu) {
 	e.introduce(v.Other, c, func(child *task) {
 		e.full(v, c, func(ts uint64) { c.bundle.newTask(ts, parent.tid, child, child.pid == parent.pid) })
 		child.shown = shown(format.StateRunnable)
-		if child.pid != parent.pid && v.Other.Def.Command != 0 {
+		if child.pid != parent.pid && (v.Other.Def.Command != 0 || v.Other.In.ID != "") {
 			e.describeCommand(v, v.Other)
 		}
 	})

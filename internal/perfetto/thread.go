@@ -27,6 +27,7 @@ type thread struct {
 	nsTID, nsPID int32 // in its own PID namespace; 0: that is the first one
 	start        int64
 	isKernel     bool   // a kernel thread
+	in           string // the id of its container
 	number       uint32 // of its first name
 	shown        shown
 	drawn        drawn
@@ -83,11 +84,12 @@ func newThreads() *threads {
 type processName struct {
 	command *format.Command
 	comm    string
+	in      string // the id of its container
 }
 
 // isNewProcess reports whether a thread's process has not been described yet, or has another name, and notes that it is now.
 func (t *threads) isNewProcess(of *tracks.Task) bool {
-	name := processName{of.Command, string(of.Def.ProcessComm)}
+	name := processName{of.Command, string(of.Def.ProcessComm), of.In.ID}
 	if known, found := t.processes[of.Def.Pid]; found && known == name {
 		return false
 	}

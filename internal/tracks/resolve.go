@@ -3,6 +3,7 @@ package tracks
 import (
 	"wprof/format"
 	"wprof/internal/byid"
+	"wprof/internal/container"
 	"wprof/internal/stacks"
 )
 
@@ -29,7 +30,8 @@ type resolver struct {
 	stacks     byid.Table[*Stack]
 	frames     byid.Table[*Frame]
 	waits      waitResolver
-	frameCount int // of the stacks in the table
+	places     map[string]container.Place // by path
+	frameCount int                        // of the stacks in the table
 	section    uint32
 }
 
@@ -62,7 +64,29 @@ func (r *resolver) describe(d *format.Task) *Task {
 	if d.Command != 0 {
 		k.Command = r.defs.Command(d.Command)
 	}
+	if d.Cgroup == 0 {
+		return k
+	}
+	if text := r.defs.Text(d.Cgroup); text != nil && container.IsPath(text.Text) {
+		k.Cgroup = string(stacks.Printable(text.Text, ""))
+		k.In = r.placeOf(k.Cgroup)
+	}
 	return k
+}
+
+// maxPlaces bounds the paths of cgroups whose places are kept: those of many tasks are the same.
+const maxPlaces = 1 << 10
+
+func (r *resolver) placeOf(path string) container.Place {
+	place, found := r.places[path]
+	if found {
+		return place
+	}
+	if place = container.Of(path); len(r.places) >= maxPlaces || r.places == nil {
+		r.places = make(map[string]container.Place)
+	}
+	r.places[path] = place
+	return place
 }
 
 // stack returns the stack of an id; nil: there is none.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/test/engine"
 	"wprof/test/tools"
 )
 
@@ -305,5 +306,50 @@ func TestFiltersOnCgroups(t *testing.T) {
 			all := tools.Record(t, filepath.Join(dir, "all.wprof"), nil, during)
 			check("wprof-filter", seenIn(t, tools.Convert(t, filepath.Join(dir, "kept.wprof"), "wprof-filter", append(f.flags, all)...)))
 		})
+	}
+}
+
+// TestContainersAreShown records a process that moves to the cgroup of a container, as a manager's helper does, and calls exec there; and
+// looks for it in what each tool shows.
+func TestContainersAreShown(t *testing.T) {
+	c := newCgroups(t)
+	const id = "3f8a1c0de5b74a6990c2d1e8f7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8"
+	scope := c.make(c.base + "/docker-" + id + ".scope")
+	var pid int
+	file := tools.Record(t, filepath.Join(t.TempDir(), "c.wprof"), nil, func() {
+		// The shell forks in the container too: that child calls no exec.
+		cmd := exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs"; (:); exec nice sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'`, c.root+scope)
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		pid = cmd.Process.Pid
+	})
+
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "t.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	all := engine.Query(t, trace, fmt.Sprintf(`select name from process where pid = %d`, pid),
+		`select count(*) as n from process where name glob '*(docker:3f8a1c0de5b7)'`,
+		fmt.Sprintf(`select distinct extract_arg(s.arg_set_id, 'debug.cgroup') as cgroup, s.name glob 'forked by*' as forked from slice s
+			where extract_arg(s.arg_set_id, 'debug.cgroup') glob '%s*' order by forked`, c.base))
+	if name, _ := all[0][0]["name"].(string); !strings.HasPrefix(name, "sh ") || !strings.HasSuffix(name, " (docker:3f8a1c0de5b7)") {
+		t.Errorf("Perfetto's process is called %q", name)
+	}
+	if n := all[1][0]["n"]; n != int64(2) {
+		t.Errorf("%v processes of the container, want 2", n)
+	}
+	if len(all[2]) != 2 || all[2][0]["cgroup"] != scope || all[2][1]["cgroup"] != scope {
+		t.Errorf("instants with cgroups: %v", all[2])
+	}
+
+	folded := string(tools.Run(t, "wprof-flame", "--on-cpu", "--by", "container", file))
+	if !strings.Contains(folded, "docker:3f8a1c0de5b7;sh -c i=0") || !strings.Contains(folded, "[no container];") {
+		t.Errorf("wprof-flame --by container: %.500s", folded)
+	}
+	folded = string(tools.Run(t, "wprof-flame", "--on-cpu", "--by", "cgroup", file))
+	if !strings.Contains(folded, scope+";sh -c i=0") {
+		t.Errorf("wprof-flame --by cgroup: %.500s", folded)
+	}
+	if lines := string(tools.Run(t, "wprof-json", "-e", "cgroup", "-k", "exec", file)); !strings.Contains(lines, `"runtime":"docker","container":"`+id+`"`) {
+		t.Errorf("wprof-json -e cgroup: %.500s", lines)
 	}
 }
