@@ -45,6 +45,7 @@ type place struct {
 	caller     uint32 // that calls it
 	kernelSite uint32 // the innermost function of the kernel that takes no lock itself
 	fault      bool   // in a page fault
+	interrupt  bool   // in an interrupt
 	monitor    bool   // it enters a monitor of Java
 	mutex      bool   // it locks a mutex of the C library
 	pair       bool   // in a lock or a condition variable of the C library that has two futexes next to each other
@@ -130,6 +131,7 @@ func (c *callTree) addKernel(p *place, frames []uint32, isWait bool) {
 			above = c.kernelName(frames[i+1])
 		}
 		p.fault = p.fault || strings.HasSuffix(name, "exc_page_fault") || name == "do_user_addr_fault" || name == "do_mem_abort"
+		p.interrupt = p.interrupt || stacks.IsInterrupt(name)
 		call, folded := scaffolding.Next(name, above)
 		switch {
 		case call != "":

@@ -32,21 +32,23 @@ type Collector struct {
 	parents map[int32]bool // processes that have selected child processes
 	open    []openWait
 
-	idleCPU  int64
-	isLossy  bool
-	dropped  int64 // threads, see [timeline.Timeline]
-	windowNs int64
-	cpus     int
-	opened   int64
-	now      int64
+	interrupts map[uint32]*sum // of each CPU; the parts are interrupts
+	idleCPU    int64
+	isLossy    bool
+	dropped    int64 // threads, see [timeline.Timeline]
+	windowNs   int64
+	cpus       int
+	opened     int64
+	now        int64
 }
 
 // Classes of time besides those of [waits.Class].
 const (
-	classOnCPU = waits.Count + iota
-	classNew   // from a thread's start to the wakeup that makes it runnable
-	classIdle  // waits for work
-	classLost  // events are missing, or a filter hides them
+	classOnCPU     = waits.Count + iota
+	classNew       // from a thread's start to the wakeup that makes it runnable
+	classInterrupt // interrupts ran on its CPU
+	classIdle      // waits for work
+	classLost      // events are missing, or a filter hides them
 	classes
 )
 
@@ -58,12 +60,14 @@ func NewCollector(r *format.Reader, o Options) *Collector {
 	c := &Collector{
 		r: r, o: o, classes: waits.NewClassifier(r), calls: newCallTree(r), names: newNames(r), now: math.MinInt64,
 		called: make(map[[2]uint32]string), own: make(map[timeline.Key]*totals), locks: make(map[lockKey]*lock), parents: make(map[int32]bool),
+		interrupts: make(map[uint32]*sum),
 	}
 	c.all = newTotals(c)
 	c.onlyAll = []*totals{c.all}
 	if c.spans = timeline.NewSpans(r, c.addSpan); o.MaxLive > 0 {
 		c.spans.LimitThreads(o.MaxLive)
 	}
+	c.spans.WithInterrupts(r)
 	return c
 }
 
@@ -118,6 +122,7 @@ var errTooLong = errors.New("the times of its threads add up to more than 292 ye
 
 // addSpan adds a span that has ended.
 func (c *Collector) addSpan(s *timeline.Span) {
+	c.addInterrupts(s)
 	if s.Thread.Idle() {
 		c.idleCPU = format.Sum(c.idleCPU, s.To-s.From)
 		return

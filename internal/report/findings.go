@@ -27,6 +27,7 @@ const (
 	manyWakeups    = "too-many-wakeups"
 	migrations     = "migrations"
 	shortProcesses = "short-lived-processes"
+	interruptStorm = "interrupt-storm"
 )
 
 // Least shares and rates of what makes a finding.
@@ -34,6 +35,7 @@ const (
 	leastOfWindow = 0.05 // the time that it is about, of the window
 	leastOfWork   = 0.20 // of the time in which the process did not wait for work
 	leastOfCPU    = 0.20 // of what its on-CPU time and delays add up to, of samples
+	leastOfOneCPU = 0.30 // interrupts of a CPU, of the window
 	leastBusy     = 0.70 // of the window: a thread that is always on the CPU
 	leastRate     = 2000 // wakeups or migrations a second
 	leastShort    = 20   // short-lived processes a second
@@ -49,6 +51,7 @@ func (o *totals) findings(r *Report) []Finding {
 		f.process(p)
 	}
 	f.joinStarved()
+	f.interruptedCPUs()
 	f.shortLived()
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
@@ -231,6 +234,7 @@ func (f *finder) process(p *process) {
 	f.faults(p)
 	f.wakeups(p)
 	f.migrations(p)
+	f.interrupts(p)
 }
 
 func (f *finder) starved(p *process) {
@@ -395,7 +399,7 @@ func (f *finder) queue(p *process) {
 	if unknown := p.time[waits.Unknown].ns; unknown > p.room.Ns {
 		text += fmt.Sprintf("; what it waited for in another %s is unknown", short(unknown))
 	}
-	if consumer := p.room.by.top(); consumer.Name != "" && consumer.Name != interruptName {
+	if consumer := p.room.by.top(); consumer.Name != "" && !isInterrupt(consumer.Name) {
 		text += fmt.Sprintf("; %s made room for %s of it", consumer.Name, percent(consumer.Ns, p.room.Ns))
 	}
 	f.add(fullQueue, f.weight(p.room.Ns), p.pid, p.name, f.flame(p.pid, "--waker"), "%s", text)

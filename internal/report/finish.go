@@ -62,7 +62,7 @@ func (o *totals) timeTable() []Time {
 			rows = append(rows, Time{className(class), one.ns, Share(one.ns, o.total), one.count})
 		}
 	}
-	for _, class := range []int{classOnCPU, int(waits.Runnable), int(waits.Preempted), classNew} {
+	for _, class := range []int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), classNew} {
 		row(class)
 	}
 	for class := int(waits.Lock); class < int(waits.Preempted); class++ {
@@ -78,6 +78,8 @@ func className(class int) string {
 	switch class {
 	case classOnCPU:
 		return OnCPU
+	case classInterrupt:
+		return Interrupts
 	case classNew:
 		return New
 	case classIdle:

@@ -25,6 +25,23 @@ func (c *Collector) addSample(e *format.Event) {
 		return
 	}
 	p := c.calls.sample(e.Sample().Stack())
+	if of.Status != timeline.Running {
+		c.countSample(t, p)
+		return
+	}
+	if len(t.pending) == maxPending && c.spans.HasInterrupts() {
+		before, next := t.pending[maxPending/2-1].at, t.pending[maxPending/2].at
+		c.spans.EmitThread(of, before+(next-before)/2)
+	}
+	if len(t.pending) == maxPending { // there is no interrupt, or the thread is not known to run
+		c.countSample(t, t.pending[0].place)
+		t.pending = t.pending[:copy(t.pending, t.pending[1:])]
+	}
+	t.pending = append(t.pending, pending{e.Happened(), p})
+}
+
+// countSample counts a sample of a thread.
+func (c *Collector) countSample(t *thread, p place) {
 	for _, to := range t.into {
 		to.byNode[p.node]++
 		to.samples++

@@ -10,6 +10,7 @@ import (
 // Classes of time besides those of [waits.Class], and groups of classes.
 const (
 	OnCPU       = "on-CPU"
+	Interrupts  = "interrupts"   // that ran on the thread's CPU while it was there
 	New         = "new"          // from a thread's start to the wakeup that makes it runnable
 	Idle        = "idle"         // waits for work
 	NotRecorded = "not recorded" // events are missing, or a filter hides them
@@ -21,7 +22,7 @@ const (
 // groupOf returns the group that a class is in; "" for none.
 func groupOf(class string) string {
 	switch class {
-	case OnCPU, New, Idle, NotRecorded:
+	case OnCPU, Interrupts, New, Idle, NotRecorded:
 		return ""
 	case waits.Runnable.String(), waits.Preempted.String():
 		return Delayed

@@ -130,7 +130,7 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 		l.waiters.add(c.names.thread(t.who), ns, 1)
 		l.sites.add(c.functionOf(at.site, at.caller), ns, 1)
 		switch {
-		case s.Open || waker == "" || waker == interruptName:
+		case s.Open || waker == "" || isInterrupt(waker):
 		case owner != nil:
 			l.addOwners(c, owner, s.From, s.To)
 		default:

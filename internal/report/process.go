@@ -16,6 +16,7 @@ type process struct {
 	room            sum                  // of waits for room in a queue
 	peers           map[waits.Class]*sum // by class, with the objects as parts
 	threads         int
+	interrupts      parts
 	lived           int64 // ns in the window of the thread that was there for longest
 	busiest         int64 // ns on the CPU of the thread with the most
 	busiestThread   string
@@ -84,6 +85,10 @@ func (c *Collector) retire(t *thread) {
 	if !t.isSelected {
 		return
 	}
+	for i := range t.pending { // it was not seen to stop running
+		c.countSample(t, t.pending[i].place)
+	}
+	t.pending = nil
 	for _, to := range t.into {
 		to.addThread(t)
 	}
@@ -100,8 +105,11 @@ func (o *totals) addThread(t *thread) {
 	p.runs, p.moved, p.shortRuns, p.movedRuns = p.runs+t.runs, p.moved+t.moved, p.shortRuns+t.shortRuns, p.movedRuns+t.movedRuns
 	p.latency += t.latency
 	if ns := t.in(classOnCPU).ns; ns > p.busiest {
-		p.demand = ns + t.in(int(waits.Runnable)).ns + t.in(int(waits.Preempted)).ns
+		p.demand = ns + t.in(classInterrupt).ns + t.in(int(waits.Runnable)).ns + t.in(int(waits.Preempted)).ns
 		p.busiest, p.busiestThread = ns, o.c.names.thread(t.who)
+	}
+	for _, one := range t.interrupts {
+		p.interrupts.add(one.Name, one.Ns, one.Count)
 	}
 	for i, class := range ownClasses {
 		p.time[class].add(t.time[i].ns, t.time[i].count)

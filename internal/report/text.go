@@ -96,7 +96,7 @@ func (r *Report) printTime(w io.Writer) {
 		text := fmt.Sprintf("%-19s%20s  %10.1f%%  %8.1f%%  %12s", key+":", Exact(ns), 100*Share(ns, r.TotalNs), 100*Share(ns, r.WindowNs), count)
 		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
-	for _, name := range [...]string{OnCPU, Blocked, Delayed, New, Idle, NotRecorded} {
+	for _, name := range [...]string{OnCPU, Interrupts, Blocked, Delayed, New, Idle, NotRecorded} {
 		if sum := r.Sum(name); sum.Ns > 0 {
 			row(name, sum.Ns, cli.Grouped(sum.Count))
 		}

@@ -24,6 +24,9 @@ type thread struct {
 
 	takenBy *who // what ran on its CPU next; nil: not known
 
+	interrupts parts     // that took its time
+	pending    []pending // samples of the current running interval
+
 	samples, faults uint64
 	runs, moved     uint64
 	shortRuns       int64 // ns of runs of less than shortRun, but for those after waits for disks
@@ -54,7 +57,7 @@ func (a *amount) add(ns int64, count uint64) {
 }
 
 // ownClasses are the classes of time that a thread has besides its waits.
-var ownClasses = [...]int{classOnCPU, int(waits.Runnable), int(waits.Preempted), classNew, classLost}
+var ownClasses = [...]int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), classNew, classLost}
 
 // in returns the time of one of ownClasses.
 func (t *thread) in(class int) *amount { return &t.time[slices.Index(ownClasses[:], class)] }
@@ -124,7 +127,13 @@ func (c *Collector) addRunning(t *thread, s *timeline.Span) {
 	if s.Next != 0 {
 		t.takenBy = c.whoIs(s.Next)
 	}
-	t.in(classOnCPU).add(ns, 1)
+	own := ns - s.InterruptTime()
+	c.addInterruptsOf(t, s)
+	if s.SinceKnown && s.Since < s.From && s.From > c.opened { // it continues a run that has very many interrupts or samples
+		t.in(classOnCPU).add(own, 0)
+		return
+	}
+	t.in(classOnCPU).add(own, 1)
 	t.runs++
 	if ns < shortRun && !c.followsDisk(t, s) {
 		t.shortRuns += ns
@@ -228,13 +237,13 @@ func (c *Collector) wakerOf(s *timeline.Span) string {
 	switch {
 	case s.Off.Woken == 0:
 		return ""
+	case s.Off.WokenBy != 0:
+		return c.interruptName(s.Off.WokenBy)
 	case s.Off.WokenIRQ:
-		return interruptName
+		return anyInterrupt
 	}
 	return c.names.thread(c.whoIs(s.Off.Waker))
 }
-
-const interruptName = "[interrupt]"
 
 func (t *thread) remember(one interval) {
 	if len(t.recent) < recentWaits {

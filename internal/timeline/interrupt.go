@@ -105,9 +105,13 @@ func (s *Spans) InterruptName(id InterruptID) (name string, outer InterruptID) {
 	return n.name, n.outer
 }
 
+// nearInterrupt is how far from an interrupt's span samples of it are: its entry and exit are not in the span, and code that runs with interrupts off
+// is sampled where it turns them on again, ns.
+const nearInterrupt = int64(20e3)
+
 // Sampled returns the interrupt, of those in a span, that a sample at a time is of; 0: it is of the thread. The hard interrupt of the timer itself is
-// not in its stack: it is of what that one interrupted.
-func (s *Spans) Sampled(all []Interrupt, at int64) InterruptID {
+// not in its stack: it is of what that one interrupted. inside: the stack is that of an interrupt.
+func (s *Spans) Sampled(all []Interrupt, at int64, inside bool) InterruptID {
 	n, found := slices.BinarySearchFunc(all, at, func(p Interrupt, at int64) int {
 		switch {
 		case p.To <= at:
@@ -117,14 +121,26 @@ func (s *Spans) Sampled(all []Interrupt, at int64) InterruptID {
 		}
 		return 0
 	})
-	if !found {
+	if found {
+		by := &s.interrupts.names[all[n].By]
+		if !by.hard {
+			return all[n].By
+		}
+		if by.outer != 0 || !inside {
+			return by.outer
+		}
+	}
+	if !inside {
 		return 0
 	}
-	by := &s.interrupts.names[all[n].By]
-	if by.hard {
-		return by.outer
+	near, by := nearInterrupt, InterruptID(0)
+	if n > 0 && at-all[n-1].To < near {
+		near, by = at-all[n-1].To, all[n-1].By
 	}
-	return all[n].By
+	if n < len(all) && max(0, all[n].From-at) < near {
+		by = all[n].By
+	}
+	return by
 }
 
 // InterruptTime returns the time that interrupts took of a span, ns.

@@ -227,13 +227,22 @@ func TestSamplesInInterrupts(t *testing.T) {
 	soft := in.intern(interruptName{name: "softirq"})
 	timer := in.intern(interruptName{name: "local_timer", hard: true})
 	parts := []Interrupt{{10, 20, timer}, {30, 40, soft}, {40, 50, in.under(soft, timer)}, {50, 60, soft}}
+	named := func(at int64, inside bool) string {
+		id := s.Sampled(parts, at, inside)
+		if id == 0 {
+			return "-"
+		}
+		name, _ := s.InterruptName(id)
+		return name
+	}
 	var got []string
 	for at := int64(5); at < 70; at += 5 {
-		name := "-"
-		if id := s.Sampled(parts, at); id != 0 {
-			name, _ = s.InterruptName(id)
+		got = append(got, named(at, false))
+	}
+	for at, want := range map[int64]string{0: "local_timer", 15: "local_timer", 24: "local_timer", 26: "softirq", 45: "softirq", 61: "softirq", 60 + nearInterrupt: "-"} {
+		if got := named(at, true); got != want {
+			t.Errorf("in an interrupt, at %d: %s, want %s", at, got, want)
 		}
-		got = append(got, name)
 	}
 	want := []string{"-", "-", "-", "-", "-", "softirq", "softirq", "softirq", "softirq", "softirq", "softirq", "-", "-"}
 	if !slices.Equal(got, want) {

@@ -13,7 +13,7 @@ import (
 // covered returns the time at work, of which coverage is the share of the window. It excludes waits for work and time that was not
 // recorded: with these, every thread's time adds up to its lifetime.
 func covered(r *report.Report) int64 {
-	return r.Sum(report.OnCPU).Ns + r.Sum(report.Blocked).Ns + r.Sum(report.Delayed).Ns
+	return r.Sum(report.OnCPU).Ns + r.Sum(report.Interrupts).Ns + r.Sum(report.Blocked).Ns + r.Sum(report.Delayed).Ns
 }
 
 // coverage returns the time at work as a share of the window: 1 for one thread that is at work all the time.
@@ -41,7 +41,7 @@ func readingOf(r *report.Report, name string, window int64) string {
 	switch c := coverage(r, window); {
 	case c > 1.0005:
 		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times %s, %.0f%% of it "+
-			"off the CPU%s%s; look at each by itself", times(c), name, 100*report.Share(work-r.Sum(report.OnCPU).Ns, work), mostReason(r), contention(r, window, false))
+			"off the CPU%s%s; look at each by itself", times(c), name, 100*report.Share(work-r.Sum(report.OnCPU).Ns-r.Sum(report.Interrupts).Ns, work), mostReason(r), contention(r, window, false))
 	case c >= 0.5:
 		return "normal: most of " + name + " is covered" + most(r) + contention(r, window, isMostlyDelay(r))
 	case isUnknown && r.LostData:

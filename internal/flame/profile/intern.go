@@ -51,7 +51,7 @@ type resolved struct {
 	node         NodeID
 	known        bool
 	hasUser, cut bool // it has a user part, and that looks cut
-	interrupt    bool // it is the stack of an interrupt
+	interrupt    bool // of a waker's and a sample's: it is the stack of an interrupt
 }
 
 func newInterner(r *format.Reader, p *Profile, o *Options) *interner {
@@ -201,6 +201,9 @@ func (s *interner) merge(all []stackFrame, kernel int, cut bool, end format.Stac
 		if at := interruptAt(all, kernel); at < len(all) {
 			all, kernel, cut, of = all[at:], 0, false, resolved{known: true, interrupt: true}
 		}
+	}
+	if from == ofSample {
+		of.interrupt = interruptAt(all, kernel) < len(all)
 	}
 	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return stacks.FrameOf(all[i].def) })
 	of.cut = cut || looksCut && end == format.StackEnd_STACK_END_UNKNOWN

@@ -78,7 +78,7 @@ func interruptNote(name string) string {
 func (r *running) ownSamples(inside []sampled) []sampled {
 	own := r.c.own[:0]
 	for _, one := range inside {
-		by := r.c.spans.Sampled(r.interrupts, one.at)
+		by := r.c.spans.Sampled(r.interrupts, one.at, one.stack.interrupt)
 		if by == 0 {
 			own = append(own, one)
 			continue
