@@ -29,6 +29,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -79,6 +80,46 @@ struct irqaction {
 
 struct work_struct {
 	void *func;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+	char disk_name[32];
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+	__u64 start_time_ns; /* of its allocation, CLOCK_MONOTONIC; 0: the kernel keeps no statistics of the device */
+};
+
+struct kernel_siginfo {
+	int si_code;
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct io_cqe {
+	__u64 user_data;
+	__s32 res;
+};
+
+struct io_kiocb {
+	__u8 opcode;
+	struct io_cqe cqe;
 };
 
 struct rq {
@@ -273,6 +314,7 @@ struct pt_regs {
 	unsigned long r10;
 	unsigned long r8;
 	unsigned long r9;
+#define USER_REGS_WORDS 21 /* of bpf_user_pt_regs_t */
 #define REGS_ARGS(regs) {(regs)->di, (regs)->si, (regs)->dx, (regs)->r10, (regs)->r8, (regs)->r9}
 #define REGS_ARGS_32BIT(regs) {(regs)->bx, (regs)->cx, (regs)->dx, (regs)->si, (regs)->di, (regs)->bp}
 #define SYSCALL_FUTEX 202
@@ -288,6 +330,7 @@ struct pt_regs {
 	__u64 pstate;
 	__u64 orig_x0;
 	__s32 syscallno;
+#define USER_REGS_WORDS 34
 #define REGS_ARGS(regs) {(regs)->orig_x0, (regs)->regs[1], (regs)->regs[2], (regs)->regs[3], (regs)->regs[4], (regs)->regs[5]}
 #define REGS_ARGS_32BIT(regs) REGS_ARGS(regs)
 #define SYSCALL_FUTEX 98
@@ -404,6 +447,8 @@ struct seq_file {
 	unsigned long long index;
 };
 
+struct bpf_map;
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 	__u64 session_id;
@@ -416,5 +461,12 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+/* include/uapi/linux/bpf_perf_event.h; the kernel rewrites accesses to it, so they are not relocated. */
+struct bpf_perf_event_data {
+	__u64 regs[USER_REGS_WORDS];
+	__u64 sample_period;
+	__u64 addr;
+};
 
 #endif

@@ -15,17 +15,19 @@ type Options struct {
 	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
 	Sources   sources.Set  // event types that are recorded
 	// Tracepoints are recorded with the number of their places here.
-	Tracepoints []*tracepoint.Tracepoint
-	Calls       Calls // system calls, if they are among Sources
-	NoArgs      bool  // an exec is recorded without its command line
-	Sample      Sample
-	OffCPU      OffCPU
-	Waker       Stacks
-	Filter      Filter
-	SelfPID     int // the process that Filter.NoSelf excludes
-	Unwind      Unwinding
-	Preloaded   *Preloaded // what [Check] returned; nil: Load reads it itself
-	Follow      bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
+	Tracepoints  []*tracepoint.Tracepoint
+	Calls        Calls // system calls, if they are among Sources
+	NoArgs       bool  // an exec is recorded without its command line
+	Sample       Sample
+	OffCPU       OffCPU
+	Waker        Stacks
+	SourceStacks Stacks // of the events of Sources that have stacks
+	FaultStacks  bool   // of all page faults, not only of major ones
+	Filter       Filter
+	SelfPID      int // the process that Filter.NoSelf excludes
+	Unwind       Unwinding
+	Preloaded    *Preloaded // what [Check] returned; nil: Load reads it itself
+	Follow       bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
 	checkStacks     bool // tests: compare each stack with the kernel's own walk

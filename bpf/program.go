@@ -91,7 +91,7 @@ func (o *Options) needs(p program) bool {
 
 // takesUserStacks reports whether any event has the user's part of a stack.
 func (o *Options) takesUserStacks() bool {
-	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User
+	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User || o.SourceStacks.User
 }
 
 func allTracepoints() []string { return new(Options).tracepoints() }

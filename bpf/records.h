@@ -331,7 +331,20 @@ enum rec_type {
 	TYPE_IPI = 4,
 	TYPE_CALL = 5,
 	TYPE_WORK = 6,
-	TYPE_SYSCALL = 16,
+	TYPE_SYSCALL = 7,
+	TYPE_LOCK = 8,
+	TYPE_BLOCK = 9,
+	TYPE_MIGRATION = 10,
+	TYPE_SIGNAL = 11,
+	TYPE_DELIVERY = 12,
+	TYPE_FREQUENCY = 13,
+	TYPE_IDLE = 14,
+	TYPE_RECLAIM = 15,
+	TYPE_COMPACTION = 16,
+	TYPE_OOM = 17,
+	TYPE_FAULT = 18,
+	TYPE_IO_URING = 19,
+	TYPE_MAJOR_FAULT = 20,
 	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 
@@ -349,7 +362,7 @@ struct rec_typed {
 	__u64 start;	/* of a span, CLOCK_MONOTONIC ns; of an instant 0 */
 	__u32 type;	/* enum rec_type */
 	__u32 pad;
-	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none */
+	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none; of a task its tid, 0: none; of a stack struct rec_stacks */
 };
 
 /* The rec_typed of an event of a tracepoint. */

@@ -19,6 +19,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/internal/sources"
 )
 
 const defaultRingBytes = 8 << 20
@@ -27,7 +28,7 @@ const defaultRingBytes = 8 << 20
 type Tracer struct {
 	options       Options
 	collection    *ebpf.Collection
-	links         []link.Link
+	links         []io.Closer
 	rings         *rings
 	wakeups       *Wakeups
 	unwind        *UnwindTables // nil: user stacks are walked by frame pointer
@@ -176,6 +177,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
 	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
 	spec.Maps["tracepoints"].MaxEntries = uint32(max(1, len(o.Tracepoints)))
+	if err := setNodes(spec); err != nil {
+		return err
+	}
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	return setVariables(spec, map[string]any{
@@ -186,6 +190,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
+		"source_kernel": o.SourceStacks.Kernel, "source_user": o.SourceStacks.User, "fault_stacks": o.FaultStacks,
 		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks, "unwind_tables": o.Unwind.Tables, "unwind_counted": o.Unwind.Counts,
 	})
 }
@@ -273,6 +278,9 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 	}
 	if program.Type() == ebpf.Syscall {
 		return nil // [Tracer.WriteOpen] runs it
+	}
+	if event := sources.EventOf(p.name); event != 0 {
+		return t.attachToEvent(event, program)
 	}
 	if p.tracepoint == "" && p.kind == format.KindTyped {
 		iter, err := attachIterator(program)

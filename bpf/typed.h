@@ -58,10 +58,10 @@ static __always_inline __u64 end_text(struct rec_text *rec, const struct stack_m
 	return id;
 }
 
-/* The id of a text of the kernel that is where it is for longer than a generation; 0: there is no room for it. */
-static __noinline __u64 intern_text(__u64 text)
+/* The id of a text of the kernel, which stays the same while key does; 0: there is no room for it. */
+static __noinline __u64 intern_text_of(__u64 text, __u64 key)
 {
-	__u64 id = mix64(text) | 1;
+	__u64 id = mix64(key) | 1;
 	struct stack_mark mark = stack_mark_of(id);
 	struct rec_text *rec;
 
@@ -75,6 +75,12 @@ static __noinline __u64 intern_text(__u64 text)
 	if (bpf_probe_read_kernel_str(rec->text, sizeof(rec->text), (void *)text) < 0)
 		rec->text[0] = 0;
 	return end_text(rec, &mark);
+}
+
+/* The same of a text that is where it is for longer than a generation. */
+static __always_inline __u64 intern_text(__u64 text)
+{
+	return intern_text_of(text, text);
 }
 
 static const char symbol_format[] = "%ps";
@@ -96,6 +102,15 @@ static __noinline __u64 intern_symbol(__u64 address)
 	if (bpf_snprintf(rec->text, sizeof(rec->text), symbol_format, &address, sizeof(address)) < 0)
 		rec->text[0] = 0;
 	return end_text(rec, &mark);
+}
+
+const volatile bool source_kernel, source_user; /* stacks */
+
+/* Both parts of the running thread's stack, as far as they are recorded. */
+static __always_inline void take_source_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
+{
+	if (source_kernel || source_user)
+		take_stacks(ctx, task, source_user, source_kernel, to);
 }
 
 #define QUEUED 4096 /* a power of two; 96 KiB */

@@ -41,6 +41,14 @@
 #include "workqueue.h"
 #include "tracepoint.h"
 #include "syscall.h"
+#include "lock.h"
+#include "block.h"
+#include "move.h"
+#include "signal.h"
+#include "power.h"
+#include "reclaim.h"
+#include "fault.h"
+#include "iouring.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -69,6 +77,8 @@ union record {
 	struct rec_move move;
 	enum rec_type type;
 	enum rec_ipi ipi;
+	enum rec_lock lock;
+	enum rec_fault fault;
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;

@@ -16,129 +16,169 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	wprofMapCallSlots                = "call_slots"
-	wprofMapCgroupGlobs              = "cgroup_globs"
-	wprofMapCgroupScratch            = "cgroup_scratch"
-	wprofMapChunks                   = "chunks"
-	wprofMapFollowed                 = "followed"
-	wprofMapIrqStates                = "irq_states"
-	wprofMapKeptCalls                = "kept_calls"
-	wprofMapLosses                   = "losses"
-	wprofMapMemos                    = "memos"
-	wprofMapNestingLosses            = "nesting_losses"
-	wprofMapNewPrograms              = "new_programs"
-	wprofMapPendingReturns           = "pending_returns"
-	wprofMapQueued                   = "queued"
-	wprofMapRings                    = "rings"
-	wprofMapScratch                  = "scratch"
-	wprofMapTracepoints              = "tracepoints"
-	wprofMapUnwindChunks             = "unwind_chunks"
-	wprofMapUnwindFiles              = "unwind_files"
-	wprofMapUnwindMissed             = "unwind_missed"
-	wprofMapUnwindWakeups            = "unwind_wakeups"
-	wprofMapUserMemos                = "user_memos"
-	wprofMapWakeups                  = "wakeups"
-	wprofMapWorkSpans                = "work_spans"
-	wprofMapWrittenCgroups           = "written_cgroups"
-	wprofMapWrittenStacks            = "written_stacks"
-	wprofProgBlocked                 = "blocked"
-	wprofProgCallFunctionEntry       = "call_function_entry"
-	wprofProgCallFunctionExit        = "call_function_exit"
-	wprofProgCallFunctionSingleEntry = "call_function_single_entry"
-	wprofProgCallFunctionSingleExit  = "call_function_single_exit"
-	wprofProgCgroupAttachTask        = "cgroup_attach_task"
-	wprofProgCgroupMkdir             = "cgroup_mkdir"
-	wprofProgCsdFunctionEntry        = "csd_function_entry"
-	wprofProgCsdFunctionExit         = "csd_function_exit"
-	wprofProgCsdQueueCpu             = "csd_queue_cpu"
-	wprofProgIpiSendCpu              = "ipi_send_cpu"
-	wprofProgIrqHandlerEntry         = "irq_handler_entry"
-	wprofProgIrqHandlerExit          = "irq_handler_exit"
-	wprofProgIrqWorkEntry            = "irq_work_entry"
-	wprofProgIrqWorkExit             = "irq_work_exit"
-	wprofProgLastCall                = "last_call"
-	wprofProgLocalTimerEntry         = "local_timer_entry"
-	wprofProgLocalTimerExit          = "local_timer_exit"
-	wprofProgNewProgram              = "new_program"
-	wprofProgOpenCalls               = "open_calls"
-	wprofProgOpenInterrupts          = "open_interrupts"
-	wprofProgOpenWork                = "open_work"
-	wprofProgRawTracepointEvent      = "raw_tracepoint_event"
-	wprofProgRescheduleEntry         = "reschedule_entry"
-	wprofProgRescheduleExit          = "reschedule_exit"
-	wprofProgSample                  = "sample"
-	wprofProgSchedExit               = "sched_exit"
-	wprofProgSchedProcessExec        = "sched_process_exec"
-	wprofProgSchedProcessExit        = "sched_process_exit"
-	wprofProgSchedProcessFork        = "sched_process_fork"
-	wprofProgSchedProcessFree        = "sched_process_free"
-	wprofProgSchedSwitch             = "sched_switch"
-	wprofProgSchedWakeupNew          = "sched_wakeup_new"
-	wprofProgSchedWaking             = "sched_waking"
-	wprofProgSoftirqEntry            = "softirq_entry"
-	wprofProgSoftirqExit             = "softirq_exit"
-	wprofProgSoftirqRaise            = "softirq_raise"
-	wprofProgSwitchFinished          = "switch_finished"
-	wprofProgSysEnter                = "sys_enter"
-	wprofProgSysExit                 = "sys_exit"
-	wprofProgTaskRename              = "task_rename"
-	wprofProgTasks                   = "tasks"
-	wprofProgTracepointEvent         = "tracepoint_event"
-	wprofProgUserWorker              = "user_worker"
-	wprofProgWorkqueueExecuteEnd     = "workqueue_execute_end"
-	wprofProgWorkqueueExecuteStart   = "workqueue_execute_start"
-	wprofProgWorkqueueQueueWork      = "workqueue_queue_work"
-	wprofVarArgsEnabled              = "args_enabled"
-	wprofVarArmed                    = "armed"
-	wprofVarAwaited                  = "awaited"
-	wprofVarAwaitedExecNs            = "awaited_exec_ns"
-	wprofVarCallShapes               = "call_shapes"
-	wprofVarCallSlotMask             = "call_slot_mask"
-	wprofVarCallsAttachedAt          = "calls_attached_at"
-	wprofVarCallsFrozen              = "calls_frozen"
-	wprofVarCallsWanted              = "calls_wanted"
-	wprofVarCgroupV1                 = "cgroup_v1"
-	wprofVarCgroupVerdicts           = "cgroup_verdicts"
-	wprofVarCgroupsEnabled           = "cgroups_enabled"
-	wprofVarChunkShift               = "chunk_shift"
-	wprofVarClosedAt                 = "closed_at"
-	wprofVarDoSoftirqAt              = "do_softirq_at"
-	wprofVarFilter                   = "filter"
-	wprofVarFollowFailures           = "follow_failures"
-	wprofVarGeneration               = "generation"
-	wprofVarIrqStackFromRq           = "irq_stack_from_rq"
-	wprofVarLifeEnabled              = "life_enabled"
-	wprofVarNameCache                = "name_cache"
-	wprofVarOffcpuKernel             = "offcpu_kernel"
-	wprofVarOffcpuMin                = "offcpu_min"
-	wprofVarOffcpuPlace              = "offcpu_place"
-	wprofVarOffcpuUser               = "offcpu_user"
-	wprofVarOtherCallsWanted         = "other_calls_wanted"
-	wprofVarPreemptCountFromRq       = "preempt_count_from_rq"
-	wprofVarPreemptCountLocation     = "preempt_count_location"
-	wprofVarProbeFired               = "probe_fired"
-	wprofVarRecords                  = "records"
-	wprofVarRingBytes                = "ring_bytes"
-	wprofVarRingChunks               = "ring_chunks"
-	wprofVarRingCount                = "ring_count"
-	wprofVarRingsShared              = "rings_shared"
-	wprofVarSampleKernel             = "sample_kernel"
-	wprofVarSampleUser               = "sample_user"
-	wprofVarSeeding                  = "seeding"
-	wprofVarSinceEnabled             = "since_enabled"
-	wprofVarStackChecks              = "stack_checks"
-	wprofVarStackDepth               = "stack_depth"
-	wprofVarStacksChecked            = "stacks_checked"
-	wprofVarUnreported               = "unreported"
-	wprofVarUnwindCounted            = "unwind_counted"
-	wprofVarUnwindCounts             = "unwind_counts"
-	wprofVarUnwindTables             = "unwind_tables"
-	wprofVarUnwindVersion            = "unwind_version"
-	wprofVarWaitCalls                = "wait_calls"
-	wprofVarWaitsEnabled             = "waits_enabled"
-	wprofVarWakeBytes                = "wake_bytes"
-	wprofVarWakerKernel              = "waker_kernel"
-	wprofVarWakerUser                = "waker_user"
+	wprofMapBlockDepths                 = "block_depths"
+	wprofMapBlockRequests               = "block_requests"
+	wprofMapCallSlots                   = "call_slots"
+	wprofMapCgroupGlobs                 = "cgroup_globs"
+	wprofMapCgroupScratch               = "cgroup_scratch"
+	wprofMapChunks                      = "chunks"
+	wprofMapFollowed                    = "followed"
+	wprofMapIrqStates                   = "irq_states"
+	wprofMapKeptCalls                   = "kept_calls"
+	wprofMapLockWaits                   = "lock_waits"
+	wprofMapLosses                      = "losses"
+	wprofMapMemos                       = "memos"
+	wprofMapNestingLosses               = "nesting_losses"
+	wprofMapNewPrograms                 = "new_programs"
+	wprofMapPendingReturns              = "pending_returns"
+	wprofMapQueued                      = "queued"
+	wprofMapReclaims                    = "reclaims"
+	wprofMapRingRequests                = "ring_requests"
+	wprofMapRings                       = "rings"
+	wprofMapScratch                     = "scratch"
+	wprofMapSpinning                    = "spinning"
+	wprofMapTracepoints                 = "tracepoints"
+	wprofMapUnwindChunks                = "unwind_chunks"
+	wprofMapUnwindFiles                 = "unwind_files"
+	wprofMapUnwindMissed                = "unwind_missed"
+	wprofMapUnwindWakeups               = "unwind_wakeups"
+	wprofMapUserMemos                   = "user_memos"
+	wprofMapWakeups                     = "wakeups"
+	wprofMapWorkSpans                   = "work_spans"
+	wprofMapWrittenCgroups              = "written_cgroups"
+	wprofMapWrittenStacks               = "written_stacks"
+	wprofProgBlockRqComplete            = "block_rq_complete"
+	wprofProgBlockRqInsert              = "block_rq_insert"
+	wprofProgBlockRqIssue               = "block_rq_issue"
+	wprofProgBlockRqMerge               = "block_rq_merge"
+	wprofProgBlockRqRequeue             = "block_rq_requeue"
+	wprofProgBlocked                    = "blocked"
+	wprofProgCallFunctionEntry          = "call_function_entry"
+	wprofProgCallFunctionExit           = "call_function_exit"
+	wprofProgCallFunctionSingleEntry    = "call_function_single_entry"
+	wprofProgCallFunctionSingleExit     = "call_function_single_exit"
+	wprofProgCgroupAttachTask           = "cgroup_attach_task"
+	wprofProgCgroupMkdir                = "cgroup_mkdir"
+	wprofProgContentionBegin            = "contention_begin"
+	wprofProgContentionEnd              = "contention_end"
+	wprofProgCpuFrequency               = "cpu_frequency"
+	wprofProgCpuIdle                    = "cpu_idle"
+	wprofProgCsdFunctionEntry           = "csd_function_entry"
+	wprofProgCsdFunctionExit            = "csd_function_exit"
+	wprofProgCsdQueueCpu                = "csd_queue_cpu"
+	wprofProgFaultCounted               = "fault_counted"
+	wprofProgFaultMajor                 = "fault_major"
+	wprofProgIoUringComplete            = "io_uring_complete"
+	wprofProgIoUringSubmitReq           = "io_uring_submit_req"
+	wprofProgIoUringSubmitSqe           = "io_uring_submit_sqe"
+	wprofProgIpiSendCpu                 = "ipi_send_cpu"
+	wprofProgIrqHandlerEntry            = "irq_handler_entry"
+	wprofProgIrqHandlerExit             = "irq_handler_exit"
+	wprofProgIrqWorkEntry               = "irq_work_entry"
+	wprofProgIrqWorkExit                = "irq_work_exit"
+	wprofProgLastCall                   = "last_call"
+	wprofProgLocalTimerEntry            = "local_timer_entry"
+	wprofProgLocalTimerExit             = "local_timer_exit"
+	wprofProgMarkVictim                 = "mark_victim"
+	wprofProgMmCompactionBegin          = "mm_compaction_begin"
+	wprofProgMmCompactionEnd            = "mm_compaction_end"
+	wprofProgMmVmscanDirectReclaimBegin = "mm_vmscan_direct_reclaim_begin"
+	wprofProgMmVmscanDirectReclaimEnd   = "mm_vmscan_direct_reclaim_end"
+	wprofProgMmVmscanMemcgReclaimBegin  = "mm_vmscan_memcg_reclaim_begin"
+	wprofProgMmVmscanMemcgReclaimEnd    = "mm_vmscan_memcg_reclaim_end"
+	wprofProgNewProgram                 = "new_program"
+	wprofProgOpenCalls                  = "open_calls"
+	wprofProgOpenInterrupts             = "open_interrupts"
+	wprofProgOpenLocks                  = "open_locks"
+	wprofProgOpenReclaims               = "open_reclaims"
+	wprofProgOpenRequests               = "open_requests"
+	wprofProgOpenRingRequests           = "open_ring_requests"
+	wprofProgOpenWork                   = "open_work"
+	wprofProgPageFaultKernel            = "page_fault_kernel"
+	wprofProgPageFaultUser              = "page_fault_user"
+	wprofProgRawTracepointEvent         = "raw_tracepoint_event"
+	wprofProgRescheduleEntry            = "reschedule_entry"
+	wprofProgRescheduleExit             = "reschedule_exit"
+	wprofProgSample                     = "sample"
+	wprofProgSchedExit                  = "sched_exit"
+	wprofProgSchedMigrateTask           = "sched_migrate_task"
+	wprofProgSchedProcessExec           = "sched_process_exec"
+	wprofProgSchedProcessExit           = "sched_process_exit"
+	wprofProgSchedProcessFork           = "sched_process_fork"
+	wprofProgSchedProcessFree           = "sched_process_free"
+	wprofProgSchedSwitch                = "sched_switch"
+	wprofProgSchedWakeupNew             = "sched_wakeup_new"
+	wprofProgSchedWaking                = "sched_waking"
+	wprofProgSignalDeliver              = "signal_deliver"
+	wprofProgSignalGenerate             = "signal_generate"
+	wprofProgSoftirqEntry               = "softirq_entry"
+	wprofProgSoftirqExit                = "softirq_exit"
+	wprofProgSoftirqRaise               = "softirq_raise"
+	wprofProgSwitchFinished             = "switch_finished"
+	wprofProgSysEnter                   = "sys_enter"
+	wprofProgSysExit                    = "sys_exit"
+	wprofProgTaskRename                 = "task_rename"
+	wprofProgTasks                      = "tasks"
+	wprofProgTracepointEvent            = "tracepoint_event"
+	wprofProgUserWorker                 = "user_worker"
+	wprofProgWorkqueueExecuteEnd        = "workqueue_execute_end"
+	wprofProgWorkqueueExecuteStart      = "workqueue_execute_start"
+	wprofProgWorkqueueQueueWork         = "workqueue_queue_work"
+	wprofVarArgsEnabled                 = "args_enabled"
+	wprofVarArmed                       = "armed"
+	wprofVarAwaited                     = "awaited"
+	wprofVarAwaitedExecNs               = "awaited_exec_ns"
+	wprofVarCallShapes                  = "call_shapes"
+	wprofVarCallSlotMask                = "call_slot_mask"
+	wprofVarCallsAttachedAt             = "calls_attached_at"
+	wprofVarCallsFrozen                 = "calls_frozen"
+	wprofVarCallsWanted                 = "calls_wanted"
+	wprofVarCgroupV1                    = "cgroup_v1"
+	wprofVarCgroupVerdicts              = "cgroup_verdicts"
+	wprofVarCgroupsEnabled              = "cgroups_enabled"
+	wprofVarChunkShift                  = "chunk_shift"
+	wprofVarClosedAt                    = "closed_at"
+	wprofVarCpuNodes                    = "cpu_nodes"
+	wprofVarDoSoftirqAt                 = "do_softirq_at"
+	wprofVarFaultStacks                 = "fault_stacks"
+	wprofVarFilter                      = "filter"
+	wprofVarFollowFailures              = "follow_failures"
+	wprofVarGeneration                  = "generation"
+	wprofVarIrqStackFromRq              = "irq_stack_from_rq"
+	wprofVarLifeEnabled                 = "life_enabled"
+	wprofVarNameCache                   = "name_cache"
+	wprofVarOffcpuKernel                = "offcpu_kernel"
+	wprofVarOffcpuMin                   = "offcpu_min"
+	wprofVarOffcpuPlace                 = "offcpu_place"
+	wprofVarOffcpuUser                  = "offcpu_user"
+	wprofVarOtherCallsWanted            = "other_calls_wanted"
+	wprofVarPreemptCountFromRq          = "preempt_count_from_rq"
+	wprofVarPreemptCountLocation        = "preempt_count_location"
+	wprofVarProbeFired                  = "probe_fired"
+	wprofVarRecords                     = "records"
+	wprofVarRingBytes                   = "ring_bytes"
+	wprofVarRingChunks                  = "ring_chunks"
+	wprofVarRingCount                   = "ring_count"
+	wprofVarRingsShared                 = "rings_shared"
+	wprofVarSampleKernel                = "sample_kernel"
+	wprofVarSampleUser                  = "sample_user"
+	wprofVarSeeding                     = "seeding"
+	wprofVarSinceEnabled                = "since_enabled"
+	wprofVarSourceKernel                = "source_kernel"
+	wprofVarSourceUser                  = "source_user"
+	wprofVarStackChecks                 = "stack_checks"
+	wprofVarStackDepth                  = "stack_depth"
+	wprofVarStacksChecked               = "stacks_checked"
+	wprofVarUnreported                  = "unreported"
+	wprofVarUnwindCounted               = "unwind_counted"
+	wprofVarUnwindCounts                = "unwind_counts"
+	wprofVarUnwindTables                = "unwind_tables"
+	wprofVarUnwindVersion               = "unwind_version"
+	wprofVarWaitCalls                   = "wait_calls"
+	wprofVarWaitsEnabled                = "waits_enabled"
+	wprofVarWakeBytes                   = "wake_bytes"
+	wprofVarWakerKernel                 = "waker_kernel"
+	wprofVarWakerUser                   = "waker_user"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -183,59 +223,91 @@ type wprofSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
-	Blocked                 *ebpf.ProgramSpec `ebpf:"blocked"`
-	CallFunctionEntry       *ebpf.ProgramSpec `ebpf:"call_function_entry"`
-	CallFunctionExit        *ebpf.ProgramSpec `ebpf:"call_function_exit"`
-	CallFunctionSingleEntry *ebpf.ProgramSpec `ebpf:"call_function_single_entry"`
-	CallFunctionSingleExit  *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
-	CgroupAttachTask        *ebpf.ProgramSpec `ebpf:"cgroup_attach_task"`
-	CgroupMkdir             *ebpf.ProgramSpec `ebpf:"cgroup_mkdir"`
-	CsdFunctionEntry        *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
-	CsdFunctionExit         *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
-	CsdQueueCpu             *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
-	IpiSendCpu              *ebpf.ProgramSpec `ebpf:"ipi_send_cpu"`
-	IrqHandlerEntry         *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
-	IrqHandlerExit          *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
-	IrqWorkEntry            *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
-	IrqWorkExit             *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
-	LastCall                *ebpf.ProgramSpec `ebpf:"last_call"`
-	LocalTimerEntry         *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
-	LocalTimerExit          *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
-	NewProgram              *ebpf.ProgramSpec `ebpf:"new_program"`
-	OpenCalls               *ebpf.ProgramSpec `ebpf:"open_calls"`
-	OpenInterrupts          *ebpf.ProgramSpec `ebpf:"open_interrupts"`
-	OpenWork                *ebpf.ProgramSpec `ebpf:"open_work"`
-	RawTracepointEvent      *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
-	RescheduleEntry         *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
-	RescheduleExit          *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
-	Sample                  *ebpf.ProgramSpec `ebpf:"sample"`
-	SchedExit               *ebpf.ProgramSpec `ebpf:"sched_exit"`
-	SchedProcessExec        *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
-	SchedProcessExit        *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
-	SchedProcessFork        *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
-	SchedProcessFree        *ebpf.ProgramSpec `ebpf:"sched_process_free"`
-	SchedSwitch             *ebpf.ProgramSpec `ebpf:"sched_switch"`
-	SchedWakeupNew          *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
-	SchedWaking             *ebpf.ProgramSpec `ebpf:"sched_waking"`
-	SoftirqEntry            *ebpf.ProgramSpec `ebpf:"softirq_entry"`
-	SoftirqExit             *ebpf.ProgramSpec `ebpf:"softirq_exit"`
-	SoftirqRaise            *ebpf.ProgramSpec `ebpf:"softirq_raise"`
-	SwitchFinished          *ebpf.ProgramSpec `ebpf:"switch_finished"`
-	SysEnter                *ebpf.ProgramSpec `ebpf:"sys_enter"`
-	SysExit                 *ebpf.ProgramSpec `ebpf:"sys_exit"`
-	TaskRename              *ebpf.ProgramSpec `ebpf:"task_rename"`
-	Tasks                   *ebpf.ProgramSpec `ebpf:"tasks"`
-	TracepointEvent         *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
-	UserWorker              *ebpf.ProgramSpec `ebpf:"user_worker"`
-	WorkqueueExecuteEnd     *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
-	WorkqueueExecuteStart   *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
-	WorkqueueQueueWork      *ebpf.ProgramSpec `ebpf:"workqueue_queue_work"`
+	BlockRqComplete            *ebpf.ProgramSpec `ebpf:"block_rq_complete"`
+	BlockRqInsert              *ebpf.ProgramSpec `ebpf:"block_rq_insert"`
+	BlockRqIssue               *ebpf.ProgramSpec `ebpf:"block_rq_issue"`
+	BlockRqMerge               *ebpf.ProgramSpec `ebpf:"block_rq_merge"`
+	BlockRqRequeue             *ebpf.ProgramSpec `ebpf:"block_rq_requeue"`
+	Blocked                    *ebpf.ProgramSpec `ebpf:"blocked"`
+	CallFunctionEntry          *ebpf.ProgramSpec `ebpf:"call_function_entry"`
+	CallFunctionExit           *ebpf.ProgramSpec `ebpf:"call_function_exit"`
+	CallFunctionSingleEntry    *ebpf.ProgramSpec `ebpf:"call_function_single_entry"`
+	CallFunctionSingleExit     *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
+	CgroupAttachTask           *ebpf.ProgramSpec `ebpf:"cgroup_attach_task"`
+	CgroupMkdir                *ebpf.ProgramSpec `ebpf:"cgroup_mkdir"`
+	ContentionBegin            *ebpf.ProgramSpec `ebpf:"contention_begin"`
+	ContentionEnd              *ebpf.ProgramSpec `ebpf:"contention_end"`
+	CpuFrequency               *ebpf.ProgramSpec `ebpf:"cpu_frequency"`
+	CpuIdle                    *ebpf.ProgramSpec `ebpf:"cpu_idle"`
+	CsdFunctionEntry           *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
+	CsdFunctionExit            *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
+	CsdQueueCpu                *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
+	FaultCounted               *ebpf.ProgramSpec `ebpf:"fault_counted"`
+	FaultMajor                 *ebpf.ProgramSpec `ebpf:"fault_major"`
+	IoUringComplete            *ebpf.ProgramSpec `ebpf:"io_uring_complete"`
+	IoUringSubmitReq           *ebpf.ProgramSpec `ebpf:"io_uring_submit_req"`
+	IoUringSubmitSqe           *ebpf.ProgramSpec `ebpf:"io_uring_submit_sqe"`
+	IpiSendCpu                 *ebpf.ProgramSpec `ebpf:"ipi_send_cpu"`
+	IrqHandlerEntry            *ebpf.ProgramSpec `ebpf:"irq_handler_entry"`
+	IrqHandlerExit             *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
+	IrqWorkEntry               *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
+	IrqWorkExit                *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
+	LastCall                   *ebpf.ProgramSpec `ebpf:"last_call"`
+	LocalTimerEntry            *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
+	LocalTimerExit             *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
+	MarkVictim                 *ebpf.ProgramSpec `ebpf:"mark_victim"`
+	MmCompactionBegin          *ebpf.ProgramSpec `ebpf:"mm_compaction_begin"`
+	MmCompactionEnd            *ebpf.ProgramSpec `ebpf:"mm_compaction_end"`
+	MmVmscanDirectReclaimBegin *ebpf.ProgramSpec `ebpf:"mm_vmscan_direct_reclaim_begin"`
+	MmVmscanDirectReclaimEnd   *ebpf.ProgramSpec `ebpf:"mm_vmscan_direct_reclaim_end"`
+	MmVmscanMemcgReclaimBegin  *ebpf.ProgramSpec `ebpf:"mm_vmscan_memcg_reclaim_begin"`
+	MmVmscanMemcgReclaimEnd    *ebpf.ProgramSpec `ebpf:"mm_vmscan_memcg_reclaim_end"`
+	NewProgram                 *ebpf.ProgramSpec `ebpf:"new_program"`
+	OpenCalls                  *ebpf.ProgramSpec `ebpf:"open_calls"`
+	OpenInterrupts             *ebpf.ProgramSpec `ebpf:"open_interrupts"`
+	OpenLocks                  *ebpf.ProgramSpec `ebpf:"open_locks"`
+	OpenReclaims               *ebpf.ProgramSpec `ebpf:"open_reclaims"`
+	OpenRequests               *ebpf.ProgramSpec `ebpf:"open_requests"`
+	OpenRingRequests           *ebpf.ProgramSpec `ebpf:"open_ring_requests"`
+	OpenWork                   *ebpf.ProgramSpec `ebpf:"open_work"`
+	PageFaultKernel            *ebpf.ProgramSpec `ebpf:"page_fault_kernel"`
+	PageFaultUser              *ebpf.ProgramSpec `ebpf:"page_fault_user"`
+	RawTracepointEvent         *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
+	RescheduleEntry            *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
+	RescheduleExit             *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
+	Sample                     *ebpf.ProgramSpec `ebpf:"sample"`
+	SchedExit                  *ebpf.ProgramSpec `ebpf:"sched_exit"`
+	SchedMigrateTask           *ebpf.ProgramSpec `ebpf:"sched_migrate_task"`
+	SchedProcessExec           *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
+	SchedProcessExit           *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
+	SchedProcessFork           *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
+	SchedProcessFree           *ebpf.ProgramSpec `ebpf:"sched_process_free"`
+	SchedSwitch                *ebpf.ProgramSpec `ebpf:"sched_switch"`
+	SchedWakeupNew             *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
+	SchedWaking                *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SignalDeliver              *ebpf.ProgramSpec `ebpf:"signal_deliver"`
+	SignalGenerate             *ebpf.ProgramSpec `ebpf:"signal_generate"`
+	SoftirqEntry               *ebpf.ProgramSpec `ebpf:"softirq_entry"`
+	SoftirqExit                *ebpf.ProgramSpec `ebpf:"softirq_exit"`
+	SoftirqRaise               *ebpf.ProgramSpec `ebpf:"softirq_raise"`
+	SwitchFinished             *ebpf.ProgramSpec `ebpf:"switch_finished"`
+	SysEnter                   *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysExit                    *ebpf.ProgramSpec `ebpf:"sys_exit"`
+	TaskRename                 *ebpf.ProgramSpec `ebpf:"task_rename"`
+	Tasks                      *ebpf.ProgramSpec `ebpf:"tasks"`
+	TracepointEvent            *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
+	UserWorker                 *ebpf.ProgramSpec `ebpf:"user_worker"`
+	WorkqueueExecuteEnd        *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
+	WorkqueueExecuteStart      *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
+	WorkqueueQueueWork         *ebpf.ProgramSpec `ebpf:"workqueue_queue_work"`
 }
 
 // wprofMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	BlockDepths    *ebpf.MapSpec `ebpf:"block_depths"`
+	BlockRequests  *ebpf.MapSpec `ebpf:"block_requests"`
 	CallSlots      *ebpf.MapSpec `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
@@ -243,14 +315,18 @@ type wprofMapSpecs struct {
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
+	LockWaits      *ebpf.MapSpec `ebpf:"lock_waits"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
+	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
+	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	Spinning       *ebpf.MapSpec `ebpf:"spinning"`
 	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.MapSpec `ebpf:"unwind_files"`
@@ -281,7 +357,9 @@ type wprofVariableSpecs struct {
 	CgroupsEnabled       *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.VariableSpec `ebpf:"closed_at"`
+	CpuNodes             *ebpf.VariableSpec `ebpf:"cpu_nodes"`
 	DoSoftirqAt          *ebpf.VariableSpec `ebpf:"do_softirq_at"`
+	FaultStacks          *ebpf.VariableSpec `ebpf:"fault_stacks"`
 	Filter               *ebpf.VariableSpec `ebpf:"filter"`
 	FollowFailures       *ebpf.VariableSpec `ebpf:"follow_failures"`
 	Generation           *ebpf.VariableSpec `ebpf:"generation"`
@@ -305,6 +383,8 @@ type wprofVariableSpecs struct {
 	SampleUser           *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding              *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceEnabled         *ebpf.VariableSpec `ebpf:"since_enabled"`
+	SourceKernel         *ebpf.VariableSpec `ebpf:"source_kernel"`
+	SourceUser           *ebpf.VariableSpec `ebpf:"source_user"`
 	StackChecks          *ebpf.VariableSpec `ebpf:"stack_checks"`
 	StackDepth           *ebpf.VariableSpec `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.VariableSpec `ebpf:"stacks_checked"`
@@ -340,6 +420,8 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	BlockDepths    *ebpf.Map `ebpf:"block_depths"`
+	BlockRequests  *ebpf.Map `ebpf:"block_requests"`
 	CallSlots      *ebpf.Map `ebpf:"call_slots"`
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
@@ -347,14 +429,18 @@ type wprofMaps struct {
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
+	LockWaits      *ebpf.Map `ebpf:"lock_waits"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
 	Queued         *ebpf.Map `ebpf:"queued"`
+	Reclaims       *ebpf.Map `ebpf:"reclaims"`
+	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	Spinning       *ebpf.Map `ebpf:"spinning"`
 	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
 	UnwindFiles    *ebpf.Map `ebpf:"unwind_files"`
@@ -369,6 +455,8 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.BlockDepths,
+		m.BlockRequests,
 		m.CallSlots,
 		m.CgroupGlobs,
 		m.CgroupScratch,
@@ -376,14 +464,18 @@ func (m *wprofMaps) Close() error {
 		m.Followed,
 		m.IrqStates,
 		m.KeptCalls,
+		m.LockWaits,
 		m.Losses,
 		m.Memos,
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
 		m.Queued,
+		m.Reclaims,
+		m.RingRequests,
 		m.Rings,
 		m.Scratch,
+		m.Spinning,
 		m.Tracepoints,
 		m.UnwindChunks,
 		m.UnwindFiles,
@@ -415,7 +507,9 @@ type wprofVariables struct {
 	CgroupsEnabled       *ebpf.Variable `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.Variable `ebpf:"closed_at"`
+	CpuNodes             *ebpf.Variable `ebpf:"cpu_nodes"`
 	DoSoftirqAt          *ebpf.Variable `ebpf:"do_softirq_at"`
+	FaultStacks          *ebpf.Variable `ebpf:"fault_stacks"`
 	Filter               *ebpf.Variable `ebpf:"filter"`
 	FollowFailures       *ebpf.Variable `ebpf:"follow_failures"`
 	Generation           *ebpf.Variable `ebpf:"generation"`
@@ -439,6 +533,8 @@ type wprofVariables struct {
 	SampleUser           *ebpf.Variable `ebpf:"sample_user"`
 	Seeding              *ebpf.Variable `ebpf:"seeding"`
 	SinceEnabled         *ebpf.Variable `ebpf:"since_enabled"`
+	SourceKernel         *ebpf.Variable `ebpf:"source_kernel"`
+	SourceUser           *ebpf.Variable `ebpf:"source_user"`
 	StackChecks          *ebpf.Variable `ebpf:"stack_checks"`
 	StackDepth           *ebpf.Variable `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.Variable `ebpf:"stacks_checked"`
@@ -458,57 +554,92 @@ type wprofVariables struct {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
-	Blocked                 *ebpf.Program `ebpf:"blocked"`
-	CallFunctionEntry       *ebpf.Program `ebpf:"call_function_entry"`
-	CallFunctionExit        *ebpf.Program `ebpf:"call_function_exit"`
-	CallFunctionSingleEntry *ebpf.Program `ebpf:"call_function_single_entry"`
-	CallFunctionSingleExit  *ebpf.Program `ebpf:"call_function_single_exit"`
-	CgroupAttachTask        *ebpf.Program `ebpf:"cgroup_attach_task"`
-	CgroupMkdir             *ebpf.Program `ebpf:"cgroup_mkdir"`
-	CsdFunctionEntry        *ebpf.Program `ebpf:"csd_function_entry"`
-	CsdFunctionExit         *ebpf.Program `ebpf:"csd_function_exit"`
-	CsdQueueCpu             *ebpf.Program `ebpf:"csd_queue_cpu"`
-	IpiSendCpu              *ebpf.Program `ebpf:"ipi_send_cpu"`
-	IrqHandlerEntry         *ebpf.Program `ebpf:"irq_handler_entry"`
-	IrqHandlerExit          *ebpf.Program `ebpf:"irq_handler_exit"`
-	IrqWorkEntry            *ebpf.Program `ebpf:"irq_work_entry"`
-	IrqWorkExit             *ebpf.Program `ebpf:"irq_work_exit"`
-	LastCall                *ebpf.Program `ebpf:"last_call"`
-	LocalTimerEntry         *ebpf.Program `ebpf:"local_timer_entry"`
-	LocalTimerExit          *ebpf.Program `ebpf:"local_timer_exit"`
-	NewProgram              *ebpf.Program `ebpf:"new_program"`
-	OpenCalls               *ebpf.Program `ebpf:"open_calls"`
-	OpenInterrupts          *ebpf.Program `ebpf:"open_interrupts"`
-	OpenWork                *ebpf.Program `ebpf:"open_work"`
-	RawTracepointEvent      *ebpf.Program `ebpf:"raw_tracepoint_event"`
-	RescheduleEntry         *ebpf.Program `ebpf:"reschedule_entry"`
-	RescheduleExit          *ebpf.Program `ebpf:"reschedule_exit"`
-	Sample                  *ebpf.Program `ebpf:"sample"`
-	SchedExit               *ebpf.Program `ebpf:"sched_exit"`
-	SchedProcessExec        *ebpf.Program `ebpf:"sched_process_exec"`
-	SchedProcessExit        *ebpf.Program `ebpf:"sched_process_exit"`
-	SchedProcessFork        *ebpf.Program `ebpf:"sched_process_fork"`
-	SchedProcessFree        *ebpf.Program `ebpf:"sched_process_free"`
-	SchedSwitch             *ebpf.Program `ebpf:"sched_switch"`
-	SchedWakeupNew          *ebpf.Program `ebpf:"sched_wakeup_new"`
-	SchedWaking             *ebpf.Program `ebpf:"sched_waking"`
-	SoftirqEntry            *ebpf.Program `ebpf:"softirq_entry"`
-	SoftirqExit             *ebpf.Program `ebpf:"softirq_exit"`
-	SoftirqRaise            *ebpf.Program `ebpf:"softirq_raise"`
-	SwitchFinished          *ebpf.Program `ebpf:"switch_finished"`
-	SysEnter                *ebpf.Program `ebpf:"sys_enter"`
-	SysExit                 *ebpf.Program `ebpf:"sys_exit"`
-	TaskRename              *ebpf.Program `ebpf:"task_rename"`
-	Tasks                   *ebpf.Program `ebpf:"tasks"`
-	TracepointEvent         *ebpf.Program `ebpf:"tracepoint_event"`
-	UserWorker              *ebpf.Program `ebpf:"user_worker"`
-	WorkqueueExecuteEnd     *ebpf.Program `ebpf:"workqueue_execute_end"`
-	WorkqueueExecuteStart   *ebpf.Program `ebpf:"workqueue_execute_start"`
-	WorkqueueQueueWork      *ebpf.Program `ebpf:"workqueue_queue_work"`
+	BlockRqComplete            *ebpf.Program `ebpf:"block_rq_complete"`
+	BlockRqInsert              *ebpf.Program `ebpf:"block_rq_insert"`
+	BlockRqIssue               *ebpf.Program `ebpf:"block_rq_issue"`
+	BlockRqMerge               *ebpf.Program `ebpf:"block_rq_merge"`
+	BlockRqRequeue             *ebpf.Program `ebpf:"block_rq_requeue"`
+	Blocked                    *ebpf.Program `ebpf:"blocked"`
+	CallFunctionEntry          *ebpf.Program `ebpf:"call_function_entry"`
+	CallFunctionExit           *ebpf.Program `ebpf:"call_function_exit"`
+	CallFunctionSingleEntry    *ebpf.Program `ebpf:"call_function_single_entry"`
+	CallFunctionSingleExit     *ebpf.Program `ebpf:"call_function_single_exit"`
+	CgroupAttachTask           *ebpf.Program `ebpf:"cgroup_attach_task"`
+	CgroupMkdir                *ebpf.Program `ebpf:"cgroup_mkdir"`
+	ContentionBegin            *ebpf.Program `ebpf:"contention_begin"`
+	ContentionEnd              *ebpf.Program `ebpf:"contention_end"`
+	CpuFrequency               *ebpf.Program `ebpf:"cpu_frequency"`
+	CpuIdle                    *ebpf.Program `ebpf:"cpu_idle"`
+	CsdFunctionEntry           *ebpf.Program `ebpf:"csd_function_entry"`
+	CsdFunctionExit            *ebpf.Program `ebpf:"csd_function_exit"`
+	CsdQueueCpu                *ebpf.Program `ebpf:"csd_queue_cpu"`
+	FaultCounted               *ebpf.Program `ebpf:"fault_counted"`
+	FaultMajor                 *ebpf.Program `ebpf:"fault_major"`
+	IoUringComplete            *ebpf.Program `ebpf:"io_uring_complete"`
+	IoUringSubmitReq           *ebpf.Program `ebpf:"io_uring_submit_req"`
+	IoUringSubmitSqe           *ebpf.Program `ebpf:"io_uring_submit_sqe"`
+	IpiSendCpu                 *ebpf.Program `ebpf:"ipi_send_cpu"`
+	IrqHandlerEntry            *ebpf.Program `ebpf:"irq_handler_entry"`
+	IrqHandlerExit             *ebpf.Program `ebpf:"irq_handler_exit"`
+	IrqWorkEntry               *ebpf.Program `ebpf:"irq_work_entry"`
+	IrqWorkExit                *ebpf.Program `ebpf:"irq_work_exit"`
+	LastCall                   *ebpf.Program `ebpf:"last_call"`
+	LocalTimerEntry            *ebpf.Program `ebpf:"local_timer_entry"`
+	LocalTimerExit             *ebpf.Program `ebpf:"local_timer_exit"`
+	MarkVictim                 *ebpf.Program `ebpf:"mark_victim"`
+	MmCompactionBegin          *ebpf.Program `ebpf:"mm_compaction_begin"`
+	MmCompactionEnd            *ebpf.Program `ebpf:"mm_compaction_end"`
+	MmVmscanDirectReclaimBegin *ebpf.Program `ebpf:"mm_vmscan_direct_reclaim_begin"`
+	MmVmscanDirectReclaimEnd   *ebpf.Program `ebpf:"mm_vmscan_direct_reclaim_end"`
+	MmVmscanMemcgReclaimBegin  *ebpf.Program `ebpf:"mm_vmscan_memcg_reclaim_begin"`
+	MmVmscanMemcgReclaimEnd    *ebpf.Program `ebpf:"mm_vmscan_memcg_reclaim_end"`
+	NewProgram                 *ebpf.Program `ebpf:"new_program"`
+	OpenCalls                  *ebpf.Program `ebpf:"open_calls"`
+	OpenInterrupts             *ebpf.Program `ebpf:"open_interrupts"`
+	OpenLocks                  *ebpf.Program `ebpf:"open_locks"`
+	OpenReclaims               *ebpf.Program `ebpf:"open_reclaims"`
+	OpenRequests               *ebpf.Program `ebpf:"open_requests"`
+	OpenRingRequests           *ebpf.Program `ebpf:"open_ring_requests"`
+	OpenWork                   *ebpf.Program `ebpf:"open_work"`
+	PageFaultKernel            *ebpf.Program `ebpf:"page_fault_kernel"`
+	PageFaultUser              *ebpf.Program `ebpf:"page_fault_user"`
+	RawTracepointEvent         *ebpf.Program `ebpf:"raw_tracepoint_event"`
+	RescheduleEntry            *ebpf.Program `ebpf:"reschedule_entry"`
+	RescheduleExit             *ebpf.Program `ebpf:"reschedule_exit"`
+	Sample                     *ebpf.Program `ebpf:"sample"`
+	SchedExit                  *ebpf.Program `ebpf:"sched_exit"`
+	SchedMigrateTask           *ebpf.Program `ebpf:"sched_migrate_task"`
+	SchedProcessExec           *ebpf.Program `ebpf:"sched_process_exec"`
+	SchedProcessExit           *ebpf.Program `ebpf:"sched_process_exit"`
+	SchedProcessFork           *ebpf.Program `ebpf:"sched_process_fork"`
+	SchedProcessFree           *ebpf.Program `ebpf:"sched_process_free"`
+	SchedSwitch                *ebpf.Program `ebpf:"sched_switch"`
+	SchedWakeupNew             *ebpf.Program `ebpf:"sched_wakeup_new"`
+	SchedWaking                *ebpf.Program `ebpf:"sched_waking"`
+	SignalDeliver              *ebpf.Program `ebpf:"signal_deliver"`
+	SignalGenerate             *ebpf.Program `ebpf:"signal_generate"`
+	SoftirqEntry               *ebpf.Program `ebpf:"softirq_entry"`
+	SoftirqExit                *ebpf.Program `ebpf:"softirq_exit"`
+	SoftirqRaise               *ebpf.Program `ebpf:"softirq_raise"`
+	SwitchFinished             *ebpf.Program `ebpf:"switch_finished"`
+	SysEnter                   *ebpf.Program `ebpf:"sys_enter"`
+	SysExit                    *ebpf.Program `ebpf:"sys_exit"`
+	TaskRename                 *ebpf.Program `ebpf:"task_rename"`
+	Tasks                      *ebpf.Program `ebpf:"tasks"`
+	TracepointEvent            *ebpf.Program `ebpf:"tracepoint_event"`
+	UserWorker                 *ebpf.Program `ebpf:"user_worker"`
+	WorkqueueExecuteEnd        *ebpf.Program `ebpf:"workqueue_execute_end"`
+	WorkqueueExecuteStart      *ebpf.Program `ebpf:"workqueue_execute_start"`
+	WorkqueueQueueWork         *ebpf.Program `ebpf:"workqueue_queue_work"`
 }
 
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
+		p.BlockRqComplete,
+		p.BlockRqInsert,
+		p.BlockRqIssue,
+		p.BlockRqMerge,
+		p.BlockRqRequeue,
 		p.Blocked,
 		p.CallFunctionEntry,
 		p.CallFunctionExit,
@@ -516,9 +647,18 @@ func (p *wprofPrograms) Close() error {
 		p.CallFunctionSingleExit,
 		p.CgroupAttachTask,
 		p.CgroupMkdir,
+		p.ContentionBegin,
+		p.ContentionEnd,
+		p.CpuFrequency,
+		p.CpuIdle,
 		p.CsdFunctionEntry,
 		p.CsdFunctionExit,
 		p.CsdQueueCpu,
+		p.FaultCounted,
+		p.FaultMajor,
+		p.IoUringComplete,
+		p.IoUringSubmitReq,
+		p.IoUringSubmitSqe,
 		p.IpiSendCpu,
 		p.IrqHandlerEntry,
 		p.IrqHandlerExit,
@@ -527,15 +667,29 @@ func (p *wprofPrograms) Close() error {
 		p.LastCall,
 		p.LocalTimerEntry,
 		p.LocalTimerExit,
+		p.MarkVictim,
+		p.MmCompactionBegin,
+		p.MmCompactionEnd,
+		p.MmVmscanDirectReclaimBegin,
+		p.MmVmscanDirectReclaimEnd,
+		p.MmVmscanMemcgReclaimBegin,
+		p.MmVmscanMemcgReclaimEnd,
 		p.NewProgram,
 		p.OpenCalls,
 		p.OpenInterrupts,
+		p.OpenLocks,
+		p.OpenReclaims,
+		p.OpenRequests,
+		p.OpenRingRequests,
 		p.OpenWork,
+		p.PageFaultKernel,
+		p.PageFaultUser,
 		p.RawTracepointEvent,
 		p.RescheduleEntry,
 		p.RescheduleExit,
 		p.Sample,
 		p.SchedExit,
+		p.SchedMigrateTask,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,
@@ -543,6 +697,8 @@ func (p *wprofPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWakeupNew,
 		p.SchedWaking,
+		p.SignalDeliver,
+		p.SignalGenerate,
 		p.SoftirqEntry,
 		p.SoftirqExit,
 		p.SoftirqRaise,

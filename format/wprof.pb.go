@@ -444,6 +444,7 @@ const (
 	ValueHint_HINT_KEY     ValueHint = 3 // begin and end with the same value belong together
 	ValueHint_HINT_COUNTER ValueHint = 4 // drawn as a counter over time
 	ValueHint_HINT_OWN     ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
+	ValueHint_HINT_TRACK   ValueHint = 6 // the event's track is that of the type with this value behind its name
 )
 
 // Enum value maps for ValueHint.
@@ -455,6 +456,7 @@ var (
 		3: "HINT_KEY",
 		4: "HINT_COUNTER",
 		5: "HINT_OWN",
+		6: "HINT_TRACK",
 	}
 	ValueHint_value = map[string]int32{
 		"HINT_NONE":    0,
@@ -463,6 +465,7 @@ var (
 		"HINT_KEY":     3,
 		"HINT_COUNTER": 4,
 		"HINT_OWN":     5,
+		"HINT_TRACK":   6,
 	}
 )
 
@@ -3267,14 +3270,16 @@ const file_wprof_proto_rawDesc = "" +
 	"\x0eTypeInterrupts\x12\x16\n" +
 	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
 	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
-	"\x0fINTERRUPTS_SOFT\x10\x02*e\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*u\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
 	"\tHINT_NAME\x10\x02\x12\f\n" +
 	"\bHINT_KEY\x10\x03\x12\x10\n" +
 	"\fHINT_COUNTER\x10\x04\x12\f\n" +
-	"\bHINT_OWN\x10\x05*\xc8\x02\n" +
+	"\bHINT_OWN\x10\x05\x12\x0e\n" +
+	"\n" +
+	"HINT_TRACK\x10\x06*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +

@@ -117,6 +117,11 @@ func (a *applier) typedNumber(f *format.TypeField, n uint64) uint64 {
 		return uint64(max(0, min(int64(n), maxDelay)))
 	case format.ValueType_VALUE_BOOL:
 		return min(n, 1)
+	case format.ValueType_VALUE_TASK:
+		if n == 0 {
+			return 0
+		}
+		return uint64(a.out.name(a.thread(uint32(n))))
 	}
 	return n
 }
@@ -138,10 +143,12 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		return a.applyTracepoint(e, b, at, number-ringdata.TypeTracepoint)
 	}
 	t := types.define(a.out, le.Uint32(b[ringdata.TypedType:]))
-	if t == nil || len(b) < ringdata.TypedValues+8*len(t.Def.Fields) {
+	if t == nil || len(b) < ringdata.TypedValues+8*t.Words() {
 		return nil
 	}
-	e.Task = a.out.name(a.subject(b))
+	if !t.HasNoThread(le.Uint32(b[ringdata.HdrTID:])) {
+		e.Task = a.out.name(a.subject(b))
+	}
 	v := e.Typed()
 	v.SetType(uint64(t.Number))
 	e.Time = at
@@ -149,9 +156,16 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		v.SetStart(max(0, min(start, at)))
 	}
 	types.values = types.values[:0]
-	for i, f := range t.Def.Fields {
-		number := a.typedNumber(f, le.Uint64(b[ringdata.TypedValues+8*i:]))
+	for words, i := b[ringdata.TypedValues:], 0; i < len(t.Def.Fields); i++ {
+		f, number := t.Def.Fields[i], uint64(0)
+		if f.Is(format.ValueType_VALUE_STACK) {
+			user, kernel := stackIDs(words)
+			number = uint64(a.code.stack(user, kernel, at))
+		} else {
+			number = a.typedNumber(f, le.Uint64(words))
+		}
 		types.values = append(types.values, format.Value{Field: f, Number: number})
+		words = words[8*sources.Words(f):]
 	}
 	var err error
 	if types.data, err = t.Def.AppendTyped(types.data[:0], types.values, e.TimeBase()); err != nil {

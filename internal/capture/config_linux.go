@@ -12,6 +12,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/proc"
+	"wprof/internal/ringdata"
 	"wprof/internal/sources"
 	"wprof/internal/symbol"
 	"wprof/internal/syscalls"
@@ -207,6 +208,13 @@ func (cfg *Config) setStacks() error {
 	if k.Off&(format.GroupSched|format.GroupWaits) == 0 {
 		k.OffCPU.Waits = waits.Uses(syscalls.Names(machine()))
 	}
+	if s.faultsRequested && !k.Sources.Has(ringdata.TypeFault) {
+		return cli.Usagef("-Sfault needs page faults: add -f fault")
+	}
+	k.FaultStacks = s.Faults
+	if k.Sources.TakesStacks() {
+		k.SourceStacks, s.Sources = parts, s.Kernel || s.User
+	}
 	k.OffCPU.Min = cfg.OffCPUMin
 	if s.Waker {
 		k.Waker = parts
@@ -303,7 +311,7 @@ func (cfg *Config) groups() format.Group {
 
 // Features returns the words that -f takes, each also with the prefix no-.
 func Features() []string {
-	return append(append(groupNames(^format.Group(0)), sources.Words()...), tracepoint.Feature)
+	return append(append(groupNames(^format.Group(0)), sources.FeatureWords()...), tracepoint.Feature)
 }
 
 // FeatureFlag is the flag -f.
@@ -340,7 +348,7 @@ func FeaturesHelp() string {
 		}
 	}
 	features := sources.All().Features()
-	for _, group := range sources.Words() {
+	for _, group := range sources.FeatureWords() {
 		if !slices.Contains(features, group) {
 			off = append(off, group+" ("+strings.Join(sources.Of(group).Features(), ", ")+")")
 		}

@@ -21,26 +21,29 @@ const (
 	nameTimer     = "timer"
 	nameOffCPU    = "offcpu"
 	nameWaker     = "waker"
+	nameFault     = "fault"
 	nameAll       = "all"
 	longestPeriod = time.Minute
 )
 
 // Stacks select the stacks that are taken, and which part of each.
 type Stacks struct {
-	Timer  time.Duration // between two samples of a CPU; 0: none
-	OffCPU bool          // of threads when they are back on a CPU
-	Waker  bool          // of wakers
-	Kernel bool
-	User   bool
-	// offCPURequested and wakerRequested: by -S, not by default.
-	offCPURequested, wakerRequested bool
+	Timer   time.Duration // between two samples of a CPU; 0: none
+	OffCPU  bool          // of threads when they are back on a CPU
+	Waker   bool          // of wakers
+	Faults  bool          // of all page faults, if they are recorded
+	Sources bool          // of the events of sources that have stacks
+	Kernel  bool
+	User    bool
+	// offCPURequested and so on: by -S, not by default.
+	offCPURequested, wakerRequested, faultsRequested bool
 }
 
 // Any reports whether any stacks are taken.
-func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker }
+func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker || s.Sources }
 
 // StackKinds returns the words that -S takes.
-func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameAll} }
+func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameFault, nameAll} }
 
 // CheckStacks validates one value of -S before anything happens.
 func CheckStacks(value string) error { return new(Stacks).add(value) }
@@ -84,7 +87,7 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 func (s *Stacks) add(value string) error {
 	kind, rate, given := strings.Cut(strings.TrimPrefix(value, "+"), "=")
 	if given && kind != nameTimer {
-		if kind == nameOffCPU || kind == nameWaker || kind == nameAll {
+		if kind == nameOffCPU || kind == nameWaker || kind == nameFault || kind == nameAll {
 			return fmt.Errorf("%q: only %s has a rate", value, nameTimer)
 		}
 		return unknownKind(kind)
@@ -104,11 +107,13 @@ func (s *Stacks) add(value string) error {
 		s.OffCPU, s.offCPURequested = true, true
 	case nameWaker:
 		s.Waker, s.wakerRequested = true, true
+	case nameFault:
+		s.Faults, s.faultsRequested = true, true
 	case nameAll:
 		if s.Timer == 0 {
 			s.Timer = defaultPeriod
 		}
-		s.OffCPU, s.Waker = true, true
+		s.OffCPU, s.Waker, s.Faults = true, true, true
 	default:
 		return unknownKind(kind)
 	}

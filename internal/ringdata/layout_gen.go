@@ -24,6 +24,14 @@ const (
 	CallShapeKept       = 32768
 )
 
+// enum rec_fault
+const (
+	FaultAccessRead    = 0
+	FaultAccessWrite   = 1
+	FaultAccessFetch   = 2
+	FaultAccessUnknown = 3
+)
+
 // enum rec_flag
 const (
 	FlagSubject   = 1
@@ -84,6 +92,16 @@ const (
 	KindMove      = 72
 )
 
+// enum rec_lock
+const (
+	LockSpin   = 1
+	LockRead   = 2
+	LockWrite  = 4
+	LockRt     = 8
+	LockPercpu = 16
+	LockMutex  = 32
+)
+
 // enum rec_part
 const (
 	PartStacks = 1
@@ -98,7 +116,20 @@ const (
 	TypeIpi        = 4
 	TypeCall       = 5
 	TypeWork       = 6
-	TypeSyscall    = 16
+	TypeSyscall    = 7
+	TypeLock       = 8
+	TypeBlock      = 9
+	TypeMigration  = 10
+	TypeSignal     = 11
+	TypeDelivery   = 12
+	TypeFrequency  = 13
+	TypeIdle       = 14
+	TypeReclaim    = 15
+	TypeCompaction = 16
+	TypeOom        = 17
+	TypeFault      = 18
+	TypeIoUring    = 19
+	TypeMajorFault = 20
 	TypeTracepoint = 65536
 )
 

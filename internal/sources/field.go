@@ -37,3 +37,50 @@ func numbered(first int64, names ...string) (all []*format.EnumName) {
 	}
 	return all
 }
+
+// counter draws a number over time.
+func counter(f *format.TypeField) *format.TypeField {
+	f.Hint = uint32(format.ValueHint_HINT_COUNTER)
+	return f
+}
+
+// track draws the values of each of its texts on a track of their own.
+func track(f *format.TypeField) *format.TypeField {
+	f.Hint = uint32(format.ValueHint_HINT_TRACK)
+	return f
+}
+
+func unit(f *format.TypeField, unit string) *format.TypeField {
+	f.Unit = []byte(unit)
+	return f
+}
+
+// span is a type of spans; instants are the same without a duration.
+func span(name, group, track string, on format.TypeTrack, fields ...*format.TypeField) *format.EventType {
+	def := instant(name, group, track, on, fields...)
+	def.Shape = uint32(format.TypeShape_SHAPE_SPAN)
+	return def
+}
+
+func threadSpan(name, group, track string, fields ...*format.TypeField) *format.EventType {
+	return span(name, group, track, format.TypeTrack_TRACK_THREAD, fields...)
+}
+
+func globalSpan(name, group, track string, fields ...*format.TypeField) *format.EventType {
+	return span(name, group, track, format.TypeTrack_TRACK_GLOBAL, fields...)
+}
+
+func instant(name, group, track string, on format.TypeTrack, fields ...*format.TypeField) *format.EventType {
+	return &format.EventType{
+		Name: []byte(name), Group: []byte(group), Shape: uint32(format.TypeShape_SHAPE_INSTANT), On: uint32(on),
+		Track: []byte(track), Colour: []byte(name), Fields: fields,
+	}
+}
+
+// Words is how many words of a record a field takes.
+func Words(f *format.TypeField) int {
+	if f.Is(format.ValueType_VALUE_STACK) {
+		return 2
+	}
+	return 1
+}

@@ -54,20 +54,16 @@ func interruptTypes() []Type {
 				{Name: "workqueue_queue_work"}, {Name: "workqueue_execute_start"}, {Name: "workqueue_execute_end", Writes: true},
 				{Name: "open_work", AtClose: true},
 			},
-			Def: &format.EventType{
-				Name: []byte("work"), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), Track: []byte("Work"), Colour: []byte("work"),
-				Fields: []*format.TypeField{function, delay, hex(Field("work", format.ValueType_VALUE_UINT))},
-			},
+			Def: threadSpan("work", interrupts, "Work", function, delay, hex(Field("work", format.ValueType_VALUE_UINT))),
 		},
 	}
 }
 
 // interrupt is a type of spans on the tracks of CPUs.
 func interrupt(what format.TypeInterrupts, name string, fields ...*format.TypeField) *format.EventType {
-	return &format.EventType{
-		Name: []byte(name), Group: []byte(interrupts), Shape: uint32(format.TypeShape_SHAPE_SPAN), On: uint32(format.TypeTrack_TRACK_CPU),
-		Track: []byte("Interrupts"), Colour: []byte(name), Fields: fields, Interrupts: uint32(what),
-	}
+	def := span(name, interrupts, "Interrupts", format.TypeTrack_TRACK_CPU, fields...)
+	def.Interrupts = uint32(what)
+	return def
 }
 
 // softirqs names the vectors: the enum with HI_SOFTIRQ in include/linux/interrupt.h.

@@ -19,6 +19,19 @@ type Type struct {
 	Def      *format.EventType // without the id
 }
 
+// HasNoThread reports whether an event with a tid has no thread: 0 is the idle thread for those that belong to a CPU.
+func (t *Type) HasNoThread(tid uint32) bool {
+	return tid == 0 && t.Def.On == uint32(format.TypeTrack_TRACK_GLOBAL)
+}
+
+// Words is how many words the values of a record have.
+func (t *Type) Words() (n int) {
+	for _, f := range t.Def.Fields {
+		n += Words(f)
+	}
+	return n
+}
+
 // Program is a kernel program. Types may share it.
 type Program struct {
 	Name     string // of the C function
@@ -26,22 +39,48 @@ type Program struct {
 	Writes   bool   // it writes the type's records
 	Optional bool   // kernels that lack the tracepoint do without
 	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
+	Event    Event  // it has no tracepoint: it runs for each such event of each CPU
 }
+
+// Event is a software event of perf_event_open(2), PERF_COUNT_SW_ and so on; 0: none.
+type Event uint64
+
+const (
+	Faults      Event = 2
+	FaultsMajor Event = 6
+)
 
 // Tracepoint returns the tracepoint to which the program is attached; "": none.
 func (p *Program) Tracepoint() string {
-	if p.AtClose || p.On != "" {
+	if p.AtClose || p.Event != 0 || p.On != "" {
 		return p.On
 	}
 	return p.Name
 }
 
 // IsOptional reports whether kernels that lack a program's tracepoint do without it.
-func IsOptional(program string) bool {
+func IsOptional(program string) bool { return find(program).Optional }
+
+// EventOf returns the software event for which a program runs; 0: none.
+func EventOf(program string) Event { return find(program).Event }
+
+func find(program string) (found Program) {
 	for _, t := range Table() {
 		for _, p := range t.Programs {
 			if p.Name == program {
-				return p.Optional
+				return p
+			}
+		}
+	}
+	return found
+}
+
+// TakesStacks reports whether events of the types have stacks.
+func (s Set) TakesStacks() bool {
+	for t := range s.Types() {
+		for _, f := range t.Def.Fields {
+			if f.Is(format.ValueType_VALUE_STACK) {
+				return true
 			}
 		}
 	}
@@ -113,8 +152,8 @@ func All() (s Set) {
 	return s
 }
 
-// Words returns all words that -f takes for types.
-func Words() (words []string) {
+// FeatureWords returns all words that -f takes for types.
+func FeatureWords() (words []string) {
 	words = All().Features()
 	for _, t := range Table() {
 		if group := string(t.Def.Group); !slices.Contains(words, group) {
@@ -127,7 +166,6 @@ func Words() (words []string) {
 // Table returns the types, in the order of their numbers.
 func Table() []Type {
 	return slices.Concat(
-		interruptTypes(),
-		[]Type{callType()},
+		interruptTypes(), []Type{callType()}, lockTypes(), blockTypes(), moveTypes(), signalTypes(), powerTypes(), memoryTypes(), faultTypes(), ringTypes(),
 	)
 }

@@ -71,11 +71,13 @@ func (d *typedItems) of(e *format.Event) []Item {
 	if d.values, ok = t.def.AppendValues(d.values[:0], e); !ok {
 		return nil
 	}
-	d.counters(t, e)
+	track := d.track(t, e)
+	d.counters(t, e, track)
 	if t.shape == format.TypeShape_SHAPE_INSTANT && len(d.items) > 0 && len(d.items) == len(d.values) {
 		return d.items // it has no other fields
 	}
 	i := d.item(t, e)
+	i.Track = track
 	if t.shape == format.TypeShape_SHAPE_BEGIN {
 		i.Args = make([]Arg, 0, len(d.values))
 	} else {
@@ -251,15 +253,27 @@ func (d *typedItems) spanKey(t *drawnType, e *format.Event, key string) spanKey 
 	return k
 }
 
+// track returns the name of an event's track.
+func (d *typedItems) track(t *drawnType, e *format.Event) string {
+	if t.perTrack < 0 || t.perTrack >= len(d.values) {
+		return t.track
+	}
+	return t.trackOf(d.text(&d.values[t.perTrack], e))
+}
+
 // counters adds an item for each value that is drawn as a counter.
-func (d *typedItems) counters(t *drawnType, e *format.Event) {
+func (d *typedItems) counters(t *drawnType, e *format.Event, track string) {
+	prefix := t.counters
+	if track != t.track {
+		prefix = track + " "
+	}
 	for n := range d.values {
 		v := &d.values[n]
 		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || !isFinite(number(v)) {
 			continue
 		}
 		i := d.item(t, e)
-		i.Shape, i.Track, i.Value, i.Unit = ShapeCounter, t.counters+string(v.Field.Name), number(v), string(v.Field.Unit)
+		i.Shape, i.Track, i.Value, i.Unit = ShapeCounter, prefix+string(v.Field.Name), number(v), string(v.Field.Unit)
 		if v.Field.Is(format.ValueType_VALUE_DURATION) {
 			i.Unit = "ns"
 		}

@@ -1,6 +1,7 @@
 package tracks
 
 import (
+	"cmp"
 	"crypto/sha256"
 
 	"google.golang.org/protobuf/proto"
@@ -15,14 +16,16 @@ type drawnType struct {
 	on                  format.TypeTrack
 	shape               format.TypeShape
 	name, track, colour string
-	counters            string   // what the names of its counters begin with
-	args                []string // names of arguments, by field
-	stack               int      // the field that is the item's stack; -1: none
-	begins              identity // of a begin and of an end: the begin's
-	isByCPU             bool     // of a begin and of an end: the begin is on a CPU's track, where spans may have no thread
-	hasBegin            bool     // of an end: its begin is defined
-	interrupts          bool     // its spans interrupt their threads
-	own                 int      // the field of those that do not; -1: none
+	counters            string            // what the names of its counters begin with
+	args                []string          // names of arguments, by field
+	stack               int               // the field that is the item's stack; -1: none
+	perTrack            int               // the field of whose values each has its track; -1: none
+	tracks              map[string]string // their names, by value; at most maxTracks
+	begins              identity          // of a begin and of an end: the begin's
+	isByCPU             bool              // of a begin and of an end: the begin is on a CPU's track, where spans may have no thread
+	hasBegin            bool              // of an end: its begin is defined
+	interrupts          bool              // its spans interrupt their threads
+	own                 int               // the field of those that do not; -1: none
 }
 
 // identity identifies an event type in all sections: by its definition without the id.
@@ -100,7 +103,7 @@ func (t *types) identity(id uint32, def *format.EventType) identity {
 func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
-		stack: -1, interrupts: def.IsInterrupt(), own: -1,
+		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1,
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
@@ -121,6 +124,9 @@ func newDrawnType(def *format.EventType) *drawnType {
 		}
 		if f.Hint == uint32(format.ValueHint_HINT_OWN) {
 			d.own = n
+		}
+		if d.perTrack < 0 && format.ValueHint(f.Hint) == format.ValueHint_HINT_TRACK {
+			d.perTrack = n
 		}
 	}
 	d.nameArgs(nil)
@@ -162,6 +168,24 @@ func argName(f *format.TypeField) string {
 		return name + "_ns"
 	case f.Is(format.ValueType_VALUE_TIME):
 		return name + "_before_ns"
+	}
+	return name
+}
+
+// maxTracks bounds the names of tracks that a type keeps.
+const maxTracks = 256
+
+// trackOf returns the name of the track of a value.
+func (d *drawnType) trackOf(value string) string {
+	if known, found := d.tracks[value]; found {
+		return known
+	}
+	name := cmp.Or(d.track, d.name) + " " + value
+	if d.tracks == nil {
+		d.tracks = make(map[string]string)
+	}
+	if len(d.tracks) < maxTracks {
+		d.tracks[value] = name
 	}
 	return name
 }

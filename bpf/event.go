@@ -1,0 +1,66 @@
+//go:build linux
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+	"wprof/internal/sources"
+)
+
+// eventCloser is a perf event.
+type eventCloser int
+
+func (fd eventCloser) Close() error { return unix.Close(int(fd)) }
+
+// attachToEvent runs a program for each event on each CPU that is online. CPUs that come online later are left out.
+func (t *Tracer) attachToEvent(event sources.Event, program *ebpf.Program) error {
+	cpus, err := proc.CPUs("/sys")
+	if err != nil {
+		return err
+	}
+	for _, cpu := range cpus {
+		if cpu.Offline {
+			continue
+		}
+		attr := unix.PerfEventAttr{
+			Type: unix.PERF_TYPE_SOFTWARE, Config: uint64(event), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: 1,
+		}
+		fd, err := unix.PerfEventOpen(&attr, -1, int(cpu.Id), -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if errors.Is(err, unix.ENODEV) {
+			continue // it has just gone offline
+		}
+		if err != nil {
+			return fmt.Errorf("count software events %d of CPU %d: %w", event, cpu.Id, err)
+		}
+		t.links = append(t.links, eventCloser(fd))
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program.FD()); err != nil {
+			return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
+		}
+	}
+	return nil
+}
+
+// setNodes sets the NUMA node of each CPU.
+func setNodes(spec *ebpf.CollectionSpec) error {
+	cpus, err := proc.CPUs("/sys")
+	if err != nil {
+		return err
+	}
+	var nodes [maxCPUs]uint8
+	for _, cpu := range cpus {
+		if cpu.Id < maxCPUs {
+			nodes[cpu.Id] = uint8(cpu.Node)
+		}
+	}
+	return setVariables(spec, map[string]any{"cpu_nodes": nodes})
+}
+
+// maxCPUs is CPUS_MAX of ring.h.
+const maxCPUs = 8192

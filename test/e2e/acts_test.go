@@ -1,0 +1,334 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/proc"
+	"wprof/test/tools"
+)
+
+// sourceLine is a line of wprof-json about an event of a type of its own.
+type sourceLine struct {
+	TS    float64
+	Start float64 `json:"start_ts"`
+	Dur   float64
+	CPU   int
+	Open  string
+	Name  string
+	Task  struct {
+		TID, PID int
+		Comm     string
+	}
+	Args map[string]any
+}
+
+func (l *sourceLine) number(arg string) uint64 {
+	text, _ := l.Args[arg].(json.Number)
+	if text == "" { // hexadecimal numbers are texts
+		word, _ := l.Args[arg].(string)
+		n, _ := strconv.ParseUint(word, 0, 64)
+		return n
+	}
+	n, _ := strconv.ParseUint(text.String(), 10, 64)
+	return n
+}
+
+// sourceLines are the lines of a capture whose type has a name in names.
+func sourceLines(t *testing.T, file string, names ...string) (lines []sourceLine) {
+	t.Helper()
+	for line := range bytes.Lines(tools.Run(t, "wprof-json", file)) {
+		if !bytes.Contains(line, []byte(`"t":"typed"`)) {
+			continue
+		}
+		var one sourceLine
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.UseNumber()
+		if err := decoder.Decode(&one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if slices.Contains(names, one.Name) {
+			lines = append(lines, one)
+		}
+	}
+	return lines
+}
+
+func compileC(t *testing.T, name string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", "-o", path, filepath.Join("testdata", name+".c")).CombinedOutput(); err != nil {
+		t.Fatalf("compile %s: %v: %s", name, err, out)
+	}
+	return path
+}
+
+// TestActsAreRecordedOnceEach compares events with what a program did to itself.
+func TestActsAreRecordedOnceEach(t *testing.T) {
+	tools.NeedPrivilege(t)
+	program := compileC(t, "acts")
+	file, output := filepath.Join(t.TempDir(), "acts.wprof"), filepath.Join(t.TempDir(), "acts.json")
+	tools.Run(t, "wprof-record", "-f", "signal,fault,migrate,io_uring", "-o", file, "--", "sh", "-c", "exec "+program+" > "+output)
+	text, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var did struct {
+		Signals, Ignored, Handled, Pages, Moves, Nops int
+		Start                                         uint64
+	}
+	if err := json.Unmarshal(text, &did); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	got := map[string]int{}
+	pages := map[uint64]int{}
+	for _, l := range sourceLines(t, file, "signal_sent", "signal_delivered", "fault", "migrate", "io_uring") {
+		if l.Task.Comm != "acts" && l.Name != "migrate" {
+			continue
+		}
+		switch l.Name {
+		case "signal_sent":
+			key, _ := l.Args["signal"].(string)
+			result, _ := l.Args["result"].(string)
+			got[key+" "+result]++
+		case "signal_delivered":
+			key, _ := l.Args["signal"].(string)
+			action, _ := l.Args["action"].(string)
+			got[key+" "+action]++
+		case "fault":
+			if page := (l.number("address") - did.Start) / uint64(os.Getpagesize()); page < uint64(did.Pages) {
+				pages[page]++
+			}
+		case "migrate":
+			if l.Task.Comm == "acts" && l.number("from") != l.number("to") {
+				got["migrate"]++
+			}
+		case "io_uring":
+			if user := l.number("user_data"); l.Args["op"] == "nop" && l.number("result") == 0 && user >= 1000 && user < 1000+uint64(did.Nops) {
+				got["nop"]++
+			}
+		}
+	}
+	for key, want := range map[string]int{
+		"SIGUSR1 queued": did.Signals, "SIGUSR1 handler": did.Handled, "SIGUSR2 ignored": did.Ignored, "SIGUSR2 handler": 0, "nop": did.Nops,
+	} {
+		if got[key] != want {
+			t.Errorf("%s: the program did %d, the capture has %d", key, want, got[key])
+		}
+	}
+	// Before the program binds itself to a CPU, the scheduler may move it as well.
+	if n := got["migrate"]; n < did.Moves || n > did.Moves+5 {
+		t.Errorf("the program moved %d times, the capture has %d", did.Moves, n)
+	}
+	for page := range uint64(did.Pages) {
+		if pages[page] == 0 {
+			t.Fatalf("page %d has no fault; %d have", page, len(pages))
+		}
+	}
+	if len(pages) != did.Pages {
+		t.Errorf("%d pages were touched, %d have faults", did.Pages, len(pages))
+	}
+	if handler := handlerName(t, file); handler != "count_signal" {
+		t.Errorf("the handler is called %q", handler)
+	}
+}
+
+// handlerName is the function that handled SIGUSR1.
+func handlerName(t *testing.T, file string) string {
+	t.Helper()
+	for _, l := range sourceLines(t, file, "signal_delivered") {
+		if l.Args["signal"] != "SIGUSR1" {
+			continue
+		}
+		for line := range bytes.Lines(tools.Run(t, "wprof-json", file)) {
+			if bytes.HasPrefix(line, []byte(`{"id":`+strconv.FormatUint(l.number("handler"), 10)+`,"frames":["[U] count_signal`)) {
+				return "count_signal"
+			}
+		}
+	}
+	return ""
+}
+
+// diskCounts are columns of /proc/diskstats, for all devices together.
+type diskCounts struct {
+	from, to                         int64
+	reads, writes, flushes, discards map[string]uint64
+	sectors                          map[string]uint64 // read and written
+}
+
+func readDisks(t *testing.T) diskCounts {
+	t.Helper()
+	c := diskCounts{
+		reads: map[string]uint64{}, writes: map[string]uint64{}, flushes: map[string]uint64{}, discards: map[string]uint64{}, sectors: map[string]uint64{},
+	}
+	c.from = proc.Monotonic()
+	text, err := os.ReadFile("/proc/diskstats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.to = proc.Monotonic()
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		number := func(i int) uint64 {
+			if i >= len(words) {
+				return 0
+			}
+			n, _ := strconv.ParseUint(words[i], 10, 64)
+			return n
+		}
+		name := words[2]
+		c.reads[name], c.writes[name], c.discards[name], c.flushes[name] = number(3), number(7), number(14), number(18)
+		c.sectors[name] = number(5) + number(9)
+	}
+	return c
+}
+
+// TestRequestsAreThoseThatTheKernelCounts compares requests of block devices with /proc/diskstats.
+func TestRequestsAreThoseThatTheKernelCounts(t *testing.T) {
+	tools.NeedPrivilege(t)
+	var before, after diskCounts
+	dir := t.TempDir()
+	file := tools.Record(t, filepath.Join(dir, "block.wprof"), []string{"-f", "block"}, func() {
+		before = readDisks(t)
+		for i := range 20 {
+			path := filepath.Join(dir, "data")
+			work := exec.Command("dd", "if=/dev/zero", "of="+path, "bs=64k", "count=8", "conv=fsync")
+			if i%2 == 1 {
+				work = exec.Command("dd", "if="+path, "of=/dev/null", "bs=64k", "iflag=direct")
+			}
+			if out, err := work.CombinedOutput(); err != nil {
+				t.Fatalf("dd: %v: %s", err, out)
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		after = readDisks(t)
+	})
+	opened := openTime(t, file)
+	type counts struct{ requests, sectors uint64 }
+	surely, maybe := map[string]counts{}, map[string]counts{}
+	for _, l := range sourceLines(t, file, "block") {
+		device, _ := l.Args["device"].(string)
+		op, _ := l.Args["op"].(string)
+		if l.Dur < 0 || l.Dur > 10 {
+			t.Errorf("a request took %g s", l.Dur)
+		}
+		at := opened + int64(l.TS*1e9)
+		add := func(to map[string]counts) {
+			c := to[device+" "+op]
+			c.requests++
+			c.sectors += l.number("bytes") / 512
+			to[device+" "+op] = c
+		}
+		const apart = int64(5e6)
+		if at > before.to+apart && at < after.from-apart {
+			add(surely)
+		}
+		if at > before.from-apart && at < after.to+apart {
+			add(maybe)
+		}
+	}
+	seen := uint64(0)
+	for device := range after.reads {
+		for op, n := range map[string]uint64{
+			"read": after.reads[device] - before.reads[device], "write": after.writes[device] - before.writes[device],
+			"discard": after.discards[device] - before.discards[device],
+		} {
+			key := device + " " + op
+			if maybe[key].requests == 0 {
+				continue // partitions and devices without queues have lines of their own
+			}
+			seen += n
+			if n < surely[key].requests || n > maybe[key].requests {
+				t.Errorf("%s: the kernel counts %d requests, the capture has %d to %d", key, n, surely[key].requests, maybe[key].requests)
+			}
+		}
+		if n := after.sectors[device] - before.sectors[device]; maybe[device+" read"].sectors > 0 && maybe[device+" write"].sectors > 0 {
+			least, most := surely[device+" read"].sectors+surely[device+" write"].sectors, maybe[device+" read"].sectors+maybe[device+" write"].sectors
+			if n < least || n > most {
+				t.Errorf("%s: the kernel counts %d sectors, the capture has %d to %d", device, n, least, most)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d requests are in both", seen)
+	}
+}
+
+// openTime is when a capture's window opened, CLOCK_MONOTONIC ns.
+func openTime(t *testing.T, file string) int64 {
+	t.Helper()
+	var at int64
+	tools.WalkFile(t, file, func(r *format.Reader, _ *format.Event) { at = r.Session().GetOpen() })
+	return at
+}
+
+// TestReclaimAndKillsOfACgroup runs a program that wants more memory than its cgroup has.
+func TestReclaimAndKillsOfACgroup(t *testing.T) {
+	tools.NeedPrivilege(t)
+	group := memoryCgroup(t, 20<<20)
+	data := filepath.Join(t.TempDir(), "data")
+	var victim int
+	file := tools.Record(t, filepath.Join(t.TempDir(), "memory.wprof"), []string{"-f", "memory"}, func() {
+		inside := func(dd string) *exec.Cmd {
+			return exec.Command("sh", "-c", "echo $$ > "+group+"/cgroup.procs; exec dd if=/dev/zero "+dd)
+		}
+		if err := inside("of=" + data + " bs=1M count=60 conv=fsync").Run(); err != nil {
+			t.Fatalf("write a file within the limit: %v", err)
+		}
+		hog := inside("of=/dev/null bs=80M count=1")
+		_ = hog.Run()
+		if victim = hog.Process.Pid; hog.ProcessState.Success() {
+			t.Error("the kernel has killed nothing")
+		}
+	})
+	reclaims, victims := 0, map[string]bool{}
+	for _, l := range sourceLines(t, file, "reclaim", "oom_kill") {
+		switch {
+		case l.Name == "oom_kill":
+			task, _ := l.Args["victim"].(map[string]any)
+			tid, _ := task["tid"].(json.Number)
+			victims[tid.String()] = true
+		case l.Task.Comm == "dd" && l.number("pages") > 0 && l.Dur > 0:
+			reclaims++
+		}
+	}
+	if reclaims == 0 {
+		t.Error("the capture has no reclaim of the program that writes a file larger than its limit")
+	}
+	if !victims[strconv.Itoa(victim)] {
+		t.Errorf("process %d was killed for lack of memory, the capture has %v", victim, victims)
+	}
+}
+
+// memoryCgroup makes a cgroup with a limit in bytes, of either version.
+func memoryCgroup(t *testing.T, limit int) (path string) {
+	t.Helper()
+	for _, file := range []string{"memory/memory.limit_in_bytes", "memory.max"} {
+		root := filepath.Dir(filepath.Join("/sys/fs/cgroup", file))
+		path = filepath.Join(root, "wprof-test-"+strconv.Itoa(os.Getpid()))
+		if os.Mkdir(path, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(path) })
+		if f, err := os.OpenFile(filepath.Join(path, filepath.Base(file)), os.O_WRONLY, 0); err == nil {
+			defer f.Close()
+			if _, err := f.WriteString(strconv.Itoa(limit)); err == nil {
+				return path
+			}
+		}
+	}
+	t.Fatal("no memory cgroup can be made")
+	return ""
+}
