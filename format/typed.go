@@ -66,7 +66,7 @@ func (t *EventType) Problem() string {
 	switch {
 	case len(t.Name) == 0:
 		return fmt.Sprintf("event type %d has no name", t.Id)
-	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour)) > maxTypeText:
+	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour), len(t.Table)) > maxTypeText:
 		return fmt.Sprintf("event type %d has a text of more than %d bytes", t.Id, maxTypeText)
 	case proto.Size(t) > maxTypeBytes:
 		return fmt.Sprintf("the definition of event type %d has more than %d bytes", t.Id, maxTypeBytes)
@@ -126,7 +126,7 @@ func (t *Text) Problem() string {
 func (t *EventType) Memory() int {
 	const perType, perField, perName = int(unsafe.Sizeof(EventType{})), int(unsafe.Sizeof(TypeField{})), int(unsafe.Sizeof(EnumName{}))
 	const perPart = 2*int(unsafe.Sizeof(t)) + 16 // of a list that grows by doubling, and of rounding up what it points to
-	n := perType + len(t.Name) + len(t.Group) + len(t.Track) + len(t.Colour) + len(t.unknownFields)
+	n := perType + len(t.Name) + len(t.Group) + len(t.Track) + len(t.Colour) + len(t.Table) + len(t.unknownFields)
 	for _, f := range t.Fields {
 		n += perField + perPart + len(f.Name) + len(f.Unit) + len(f.unknownFields)
 		for _, e := range f.Names {

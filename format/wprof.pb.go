@@ -1732,6 +1732,7 @@ type EventType struct {
 	Colour        []byte                 `protobuf:"bytes,8,opt,name=colour,proto3" json:"colour,omitempty"` // types of the same word have the same colour; empty: none
 	Fields        []*TypeField           `protobuf:"bytes,9,rep,name=fields,proto3" json:"fields,omitempty"`
 	Interrupts    uint32                 `protobuf:"varint,10,opt,name=interrupts,proto3" json:"interrupts,omitempty"` // TypeInterrupts
+	Table         []byte                 `protobuf:"bytes,11,opt,name=table,proto3" json:"table,omitempty"`            // types of the same word are rows of one table where events are stored by type; empty: one of its own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1834,6 +1835,13 @@ func (x *EventType) GetInterrupts() uint32 {
 		return x.Interrupts
 	}
 	return 0
+}
+
+func (x *EventType) GetTable() []byte {
+	if x != nil {
+		return x.Table
+	}
+	return nil
 }
 
 // Text is a string that values name by its id.
@@ -3088,7 +3096,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\bR\x04list\x12\x12\n" +
 	"\x04unit\x18\x04 \x01(\fR\x04unit\x12\x12\n" +
 	"\x04hint\x18\x05 \x01(\rR\x04hint\x12%\n" +
-	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xf7\x01\n" +
+	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\x8d\x02\n" +
 	"\tEventType\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -3102,7 +3110,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\n" +
 	"interrupts\x18\n" +
 	" \x01(\rR\n" +
-	"interrupts\"*\n" +
+	"interrupts\x12\x14\n" +
+	"\x05table\x18\v \x01(\fR\x05table\"*\n" +
 	"\x04Text\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\fR\x04text\"\xe4\x03\n" +

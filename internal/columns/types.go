@@ -12,7 +12,7 @@ import (
 )
 
 // Event types have files of their own, so that each value is a column. Events of types beyond maxTypeFiles, and of lost ones,
-// are in the file of the kind, with their values as JSON.
+// are in the file of the kind, with their values as JSON; so have types that share a table, which is one file.
 const (
 	maxTypeFiles = 32
 	maxTypeName  = 48 // bytes of a type's name in the name of its file
@@ -54,7 +54,7 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 	found := f.bySignature[signature]
 	if found == nil && len(f.bySignature) < maxTypeFiles {
 		var err error
-		if found, err = create(w, f.name(t), otherLimits(), typeFields(t, w.options)); err != nil {
+		if found, err = create(w, f.name(t), otherLimits(), tableFields(t, w.options)); err != nil {
 			return nil, err
 		}
 		f.bySignature[signature] = found
@@ -65,6 +65,9 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 
 // signatureOf returns the same string for types whose events have the same columns.
 func signatureOf(t *format.EventType) string {
+	if len(t.Table) > 0 {
+		return fmt.Sprintf("table %q", t.Table)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q", t.Group, t.Name)
 	for _, f := range t.Fields {
@@ -75,12 +78,16 @@ func signatureOf(t *format.EventType) string {
 
 // name returns a unique file name for a type.
 func (f *typeFiles) name(t *format.EventType) string {
+	of := t.Name
+	if len(t.Table) > 0 {
+		of = t.Table
+	}
 	name := TypePrefix + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
 			return r
 		}
 		return '_'
-	}, string(t.Name[:min(len(t.Name), maxTypeName)]))
+	}, string(of[:min(len(of), maxTypeName)]))
 	unique := name
 	for n := 2; f.names[strings.ToLower(unique)]; n++ {
 		unique = fmt.Sprintf("%s_%d", name, n)
@@ -89,15 +96,29 @@ func (f *typeFiles) name(t *format.EventType) string {
 	return unique
 }
 
-// typeFields are the columns of the kind, with the values in a group of their own instead of as JSON.
-func typeFields(t *format.EventType, o Options) []field[event] {
-	var kind records.KindInfo
+// typedKind is the kind of events of types.
+func typedKind() (kind records.KindInfo) {
 	for _, k := range records.Kinds() {
 		if k.Kind == records.Typed {
 			kind = k
-			kind.Fields = kind.Fields[:records.TypedArgs:records.TypedArgs]
 		}
 	}
+	return kind
+}
+
+// tableFields are the columns of a type's file.
+func tableFields(t *format.EventType, o Options) []field[event] {
+	if len(t.Table) == 0 {
+		return typeFields(t, o)
+	}
+	kind := typedKind()
+	return eventFields(&kind, o)
+}
+
+// typeFields are the columns of the kind, with the values in a group of their own instead of as JSON.
+func typeFields(t *format.EventType, o Options) []field[event] {
+	kind := typedKind()
+	kind.Fields = kind.Fields[:records.TypedArgs:records.TypedArgs]
 	fields := eventFields(&kind, o)
 	var args []field[event]
 	for i, f := range t.Fields {

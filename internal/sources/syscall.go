@@ -24,7 +24,7 @@ func callType() Type {
 // Call is a type of system calls: spans of the calling threads.
 func Call(name string, fields ...*format.TypeField) *format.EventType {
 	return &format.EventType{
-		Name: []byte(name), Group: []byte(Calls), Shape: uint32(format.TypeShape_SHAPE_SPAN), Track: []byte("System calls"), Colour: []byte(Calls),
+		Name: []byte(name), Group: []byte(Calls), Shape: uint32(format.TypeShape_SHAPE_SPAN), Track: []byte("System calls"), Colour: []byte(name), Table: []byte(Calls),
 		Fields: fields,
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/engine"
 	"wprof/test/tools"
 )
 
@@ -160,6 +161,27 @@ func TestSystemCallsAreCountedExactly(t *testing.T) {
 		t.Errorf("%d reads are interrupted, want 2; %d returns from handlers, want 2", interrupted, signalled)
 	}
 	compareWithStrace(t, all, failed, command)
+	compareWithPerfetto(t, file, all)
+}
+
+// compareWithPerfetto counts the slices that Perfetto's engine has of the calls. Calls do not nest.
+func compareWithPerfetto(t *testing.T, file string, all map[string]int) {
+	t.Helper()
+	engine.Need(t)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "calls.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	rows := engine.Query(t, trace, `select s.name as name, count(*) as n, max(s.depth) as depth from slice s join thread_track t on s.track_id = t.id
+		where t.name = 'System calls' group by 1`)[0]
+	got := map[string]int{}
+	for _, row := range rows {
+		got[row["name"].(string)] = int(row["n"].(int64))
+		if row["depth"] != int64(0) {
+			t.Errorf("a slice of %v is in another one", row["name"])
+		}
+	}
+	if !maps.Equal(got, all) {
+		t.Errorf("Perfetto has the slices %v, want %v", got, all)
+	}
 }
 
 // compareWithStrace leaves out the calls that strace itself interrupts or delays, and exit_group, which it does not count.

@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls,
 	}
 }
 
@@ -427,4 +427,34 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+func calls(c *capture) [][]any {
+	type key struct {
+		process
+		call string
+	}
+	type sum struct{ n, total, longest, failed int64 }
+	sums := make(map[key]*sum)
+	for _, l := range c.events["typed"] {
+		if l.Group != "syscall" {
+			continue
+		}
+		k := key{process{l.Task.PID, l.Task.PComm}, l.Name}
+		if sums[k] == nil {
+			sums[k] = &sum{}
+		}
+		s := sums[k]
+		s.n++
+		s.total += *l.Dur
+		s.longest = max(s.longest, *l.Dur)
+		if l.Args.Error != "" {
+			s.failed++
+		}
+	}
+	var rows [][]any
+	for k, s := range sums {
+		rows = append(rows, []any{k.pid, k.name, k.call, s.n, ms(s.total), ms(s.longest), s.failed})
+	}
+	return first(rows, -5, 1, 2, 3)
 }

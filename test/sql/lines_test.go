@@ -39,6 +39,11 @@ type line struct {
 	Task          task   `json:"task"`
 	Child         task   `json:"child"`
 	StackID       int64  `json:"stack_id"`
+	Name          string `json:"name"`
+	Group         string `json:"group"`
+	Args          struct {
+		Error string `json:"error"`
+	} `json:"args"`
 
 	Version string `json:"version"`
 	Dur     *int64 `json:"dur"`

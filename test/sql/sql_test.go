@@ -19,14 +19,14 @@ import (
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
 func TestQueriesAgreeWithTheLines(t *testing.T) {
-	machine := record(t, "-a")
+	machine := record(t, "-a", "-f", "syscall")
 	for _, c := range []struct {
 		name, capture string
 		start         int64
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", recordByDefault(t), 0, nil},
+		{"processes", recordByDefault(t, "-f", "syscall"), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func check(t *testing.T, dir string, c *capture) {
 func onLines(blocks []block) []block {
 	views := choose(blocks, func(b *block) bool { return b.kind == "json" })
 	return append(views, choose(blocks, func(b *block) bool {
-		other := strings.Contains(b.SQL, "FROM timer") || strings.Contains(b.SQL, "FROM fork")
+		other := strings.Contains(b.SQL, "FROM timer") || strings.Contains(b.SQL, "FROM fork") || strings.Contains(b.SQL, "typed_")
 		return strings.HasPrefix(b.SQL, "CREATE VIEW runs") || b.isQuestion() && !other
 	})...)
 }

@@ -25,10 +25,16 @@ eventtype 3 name="HTTP request" shape=span
   field "queued" type=time
 eventtype 4 name="http_request" group="other"
   field "size" type=uint
+eventtype 5 name="read" table="calls"
+  field "fd" type=int
+eventtype 6 name="write" table="calls"
+  field "error" type=string
 +0.000000200 cpu0 typed 2 type=3 start=+0.000000100 .size=18446744073709551615 .method=1 .peer=2 .ratio=0.5 .ok=1 .codes=-1,2 .queued=+0.000000050
 +0.000000300 cpu0 typed 2 type=3 start=+0.000000150 .size=2 .method=0 .peer=0 .ratio=-1 .ok=0 .codes= .queued=+0
 +0.000000400 cpu1 typed 0 type=4 .size=7
 +0.000000500 cpu1 typed 0 type=9
++0.000000600 cpu1 typed 0 type=5 .fd=3
++0.000000700 cpu1 typed 0 type=6 .error="EPIPE"
 end
 `
 
@@ -45,6 +51,7 @@ func TestEventTypesHaveColumns(t *testing.T) {
 		{`SELECT ts, dur, task.comm, args.size, args.method, args.peer.tid, args.ratio, args.ok, args.codes, args.queued FROM 'columns/typed_HTTP_request.parquet' ORDER BY ts`,
 			"[[200 100 server 18446744073709551615 GET 20 0.5 true [-1,2] 50] [300 150 server 2  <nil> -1.0 false [] 0]]"},
 		{`SELECT cpu, name, args.size FROM 'columns/typed_http_request_2.parquet'`, "[[1 http_request 7]]"},
+		{`SELECT name, args FROM 'columns/typed_calls.parquet' ORDER BY ts`, `[[read {"fd":3}] [write {"error":"EPIPE"}]]`},
 		{`SELECT ts, name, args FROM 'columns/typed.parquet'`, "[[500 (lost) {}]]"},
 	} {
 		rows := runSQL(t, "duckdb", dir, []block{{Name: "typed", SQL: c.sql}})[0].Rows
