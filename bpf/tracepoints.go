@@ -130,10 +130,7 @@ func (t *Tracer) attachRawTracepoints(spec *ebpf.ProgramSpec, load loadProgram) 
 	if err := t.describeTracepoints(); err != nil {
 		return err
 	}
-	shared, err := load(spec)
-	if err == nil {
-		t.rawPrograms = append(t.rawPrograms, shared)
-	}
+	shared := t.loadSharedProgram(spec, load)
 	for i, of := range t.options.Tracepoints {
 		if !of.IsRaw() {
 			continue
@@ -145,6 +142,19 @@ func (t *Tracer) attachRawTracepoints(spec *ebpf.ProgramSpec, load loadProgram) 
 		t.tracepoints.hold(link)
 	}
 	return nil
+}
+
+// loadSharedProgram loads the program that has a cookie at each tracepoint; nil: this kernel has none for raw ones.
+func (t *Tracer) loadSharedProgram(spec *ebpf.ProgramSpec, load loadProgram) *ebpf.Program {
+	if t.options.copyRawProgram {
+		return nil
+	}
+	shared, err := load(spec)
+	if err != nil {
+		return nil
+	}
+	t.rawPrograms = append(t.rawPrograms, shared)
+	return shared
 }
 
 // attachRawTracepoint attaches the shared program with a cookie, or without cookies a copy of the program.
