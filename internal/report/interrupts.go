@@ -110,5 +110,5 @@ func (f *finder) interruptedCPUs() {
 	if many > 1 {
 		text += fmt.Sprintf("; %d CPUs were for %.0f%% and more", many, 100*leastOfOneCPU)
 	}
-	f.add(interruptStorm, f.weight(all), 0, 0, "wprof-flame --on-cpu --by cpu --idle", "%s", text)
+	f.add(interruptStorm, f.weight(all), 0, 0, "wprof-flame --on-cpu --by cpu --idle-threads", "%s", text)
 }
