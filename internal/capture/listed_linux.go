@@ -27,6 +27,7 @@ type listed struct {
 	programs []string      // whose time is that of its events
 	kinds    []format.Kind // of its events
 	types    []string      // names of its events' types
+	byGroup  bool          // types are groups of them
 	noBytes  bool          // the events' bytes are another source's
 	needed   []string      // programs without which it is not there
 	wanted   []string      // programs without which it is there in part
@@ -81,6 +82,8 @@ func listFeatures() (all []*listed) {
 			l := &listed{Name: t.Feature, Flag: "-f " + t.Feature}
 			if group := string(t.Def.Group); group != t.Feature {
 				l.Group = group
+			} else {
+				l.byGroup, l.types = true, []string{group}
 			}
 			all = append(all, l)
 		}
@@ -88,7 +91,9 @@ func listFeatures() (all []*listed) {
 		if l.Shows == "" {
 			l.Shows = t.Doc
 		}
-		l.types = append(l.types, string(t.Def.Name))
+		if !l.byGroup {
+			l.types = append(l.types, string(t.Def.Name))
+		}
 		for _, p := range t.Programs {
 			if slices.Contains(l.programs, p.Name) || p.AtClose {
 				continue

@@ -73,10 +73,21 @@ type costs struct {
 	programs map[string]*format.ProgramCost
 	kinds    map[format.Kind]*format.KindCount
 	types    map[string]*typeCost
-	values   uint64 // bytes, of all types
+	groups   map[string]*typeCost // of types
+	values   uint64               // bytes, of all types
 }
 
 type typeCost struct{ events, bytes uint64 }
+
+func addTo(all map[string]*typeCost, name string, bytes int) {
+	t := all[name]
+	if t == nil {
+		t = new(typeCost)
+		all[name] = t
+	}
+	t.events++
+	t.bytes += uint64(bytes)
+}
 
 func countCosts(file string) (*costs, error) {
 	in, err := os.Open(file)
@@ -88,7 +99,7 @@ func countCosts(file string) (*costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &costs{programs: make(map[string]*format.ProgramCost), kinds: make(map[format.Kind]*format.KindCount), types: make(map[string]*typeCost)}
+	c := &costs{programs: make(map[string]*format.ProgramCost), kinds: make(map[format.Kind]*format.KindCount), types: make(map[string]*typeCost), groups: make(map[string]*typeCost)}
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -101,13 +112,8 @@ func countCosts(file string) (*costs, error) {
 			continue
 		}
 		if of := r.EventType(e.TypeID()); !of.IsLost() {
-			t := c.types[string(of.Name)]
-			if t == nil {
-				t = new(typeCost)
-				c.types[string(of.Name)] = t
-			}
-			t.events++
-			t.bytes += uint64(len(e.Data))
+			addTo(c.types, string(of.Name), len(e.Data))
+			addTo(c.groups, string(of.Group), len(e.Data))
 			c.values += uint64(len(e.Data))
 		}
 	}
@@ -135,8 +141,12 @@ func (c *costs) of(s *listed) *cost {
 	if k := c.kinds[format.KindTyped]; k != nil && k.Events > 0 {
 		header = float64(k.Bytes-min(k.Bytes, c.values)) / float64(k.Events)
 	}
+	types := c.types
+	if s.byGroup {
+		types = c.groups
+	}
 	for _, name := range s.types {
-		if t := c.types[name]; t != nil {
+		if t := types[name]; t != nil {
 			found.Events += t.events
 			bytes += float64(t.bytes) + header*float64(t.events)
 		}
