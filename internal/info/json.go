@@ -93,12 +93,17 @@ type TypeReport struct {
 
 // ProcessReport is a process that was on a CPU.
 type ProcessReport struct {
-	PID     int32  `json:"pid"`
-	NSPID   *int32 `json:"ns_pid"`
-	Comm    string `json:"comm"`
-	Label   string `json:"label"`
-	StartNs int64  `json:"start_ns"`
-	CPUNs   int64  `json:"cpu_ns"`
+	PID       int32   `json:"pid"`
+	NSPID     *int32  `json:"ns_pid"`
+	Comm      string  `json:"comm"`
+	Label     string  `json:"label"`
+	Cgroup    *string `json:"cgroup"`
+	Runtime   *string `json:"runtime"`
+	Container *string `json:"container"`
+	Pod       *string `json:"pod"`
+	Unit      *string `json:"unit"`
+	StartNs   int64   `json:"start_ns"`
+	CPUNs     int64   `json:"cpu_ns"`
 }
 
 // ThreadsReport is what the threads did, added up: see [ThreadTimes].
@@ -241,6 +246,12 @@ func (r *Recording) report() RecordingReport {
 			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), Label: r.labels.of(p), StartNs: p.Start, CPUNs: p.Ns}
 			if p.NsPid != 0 {
 				report.NSPID = &p.NsPid
+			}
+			path, place := r.labels.cgroupOf(p)
+			for to, text := range map[**string]string{&report.Cgroup: path, &report.Runtime: place.Runtime, &report.Container: place.ID, &report.Pod: place.Pod, &report.Unit: place.Unit} {
+				if text != "" {
+					*to = &text
+				}
 			}
 			return report
 		}),

@@ -246,10 +246,37 @@ func (r *Recording) printProcesses(w io.Writer) {
 	fact(w, "CPU time", "%s on CPU in the %s", cli.Counted(uint64(len(r.Processes)+r.Others), "process"), when)
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), name(r.labels.of(p))})
+		called := name(r.labels.of(p))
+		if _, place := r.labels.cgroupOf(p); place.ID != "" {
+			called += " (" + name(place.Label()) + ")"
+		}
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), called})
 	}
 	table(w, rows)
 	printMore(w, len(r.Processes)+r.Others-listed)
+	r.printContainers(w)
+}
+
+// printContainers lists the containers with most CPU time of their processes.
+func (r *Recording) printContainers(w io.Writer) {
+	all := r.containers()
+	if len(all) == 0 {
+		return
+	}
+	fact(w, "containers", "%s on CPU", cli.Counted(uint64(len(all)), "container"))
+	var rows [][]string
+	for _, c := range all[:min(listed, len(all))] {
+		row := []string{seconds(c.ns), percent(float64(c.ns), float64(r.length())), name(c.place.Label()), ""}
+		switch {
+		case c.place.Pod != "":
+			row[3] = "pod " + c.place.Pod
+		case c.place.Unit != "":
+			row[3] = name(c.place.Unit)
+		}
+		rows = append(rows, row)
+	}
+	table(w, rows)
+	printMore(w, len(all)-listed)
 }
 
 // processID formats a process's id, and its id in its container.
