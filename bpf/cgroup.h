@@ -92,17 +92,21 @@ static __always_inline __u32 hierarchy_of(struct cgroup *cgroup)
 static __noinline __u64 cgroup_in_v1(__u64 set)
 {
 	__u64 head = set + bpf_core_field_offset(struct css_set, cgrp_links), at = read_kernel_word(head), found = 0;
+	__u32 seen = 0;
 
 	for (int i = 0; i < CGROUP_HIERARCHIES && at && at != head; i++) {
 		struct cgrp_cset_link *link = (void *)at - bpf_core_field_offset(struct cgrp_cset_link, cgrp_link);
 		struct cgroup *cgroup = (struct cgroup *)READ_POINTER(link, cgrp);
 		__u32 hierarchy = hierarchy_of(cgroup);
 
-		if (hierarchy && (__u32)READ_POINTER(cgroup, level)) {
-			if (hierarchy == cgroup_v1[0])
-				return (__u64)cgroup;
-			if (hierarchy == cgroup_v1[1])
+		if (hierarchy && (hierarchy == cgroup_v1[0] || hierarchy == cgroup_v1[1])) {
+			if ((__u32)READ_POINTER(cgroup, level)) {
+				if (hierarchy == cgroup_v1[0])
+					return (__u64)cgroup;
 				found = (__u64)cgroup;
+			}
+			if (++seen == 2)
+				break;
 		}
 		at = READ_POINTER(link, cgrp_link.next);
 	}

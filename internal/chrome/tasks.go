@@ -47,6 +47,9 @@ func (c *conversion) newTask(of *tracks.Task) *task {
 	default:
 		k.comm, k.process = c.texts.Name(d.Comm), c.texts.Name(d.ProcessComm)
 		c.command(k, of.Command)
+		if in := of.In.Label(); in != "" {
+			k.process += " (" + in + ")"
+		}
 	}
 	k.finish()
 	return k

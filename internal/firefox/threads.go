@@ -148,6 +148,9 @@ func (p *profile) introduce(t *thread, k *tracks.Task) {
 			t.process = p.texts.Clip(first)
 		}
 	}
+	if in := k.In.Label(); in != "" {
+		t.process += " (" + in + ")"
+	}
 }
 
 // cpu returns the thread of the profile for a CPU, or for all of them.

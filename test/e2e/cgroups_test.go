@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -339,6 +340,15 @@ func TestContainersAreShown(t *testing.T) {
 	}
 	if len(all[2]) != 2 || all[2][0]["cgroup"] != scope || all[2][1]["cgroup"] != scope {
 		t.Errorf("instants with cgroups: %v", all[2])
+	}
+
+	for _, form := range []string{"--chrome", "--firefox"} {
+		if text := tools.Run(t, "wprof-json", form, file); !bytes.Contains(text, []byte("sh (docker:3f8a1c0de5b7)")) {
+			t.Errorf("wprof-json %s has no process in the container", form)
+		}
+	}
+	if text := string(tools.Run(t, "wprof-info", file)); !strings.Contains(text, "(docker:3f8a1c0de5b7)") || !strings.Contains(text, "containers  1 container on CPU") {
+		t.Errorf("wprof-info: %s", text)
 	}
 
 	folded := string(tools.Run(t, "wprof-flame", "--on-cpu", "--by", "container", file))
