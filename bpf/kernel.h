@@ -82,6 +82,17 @@ struct work_struct {
 	void *func;
 };
 
+struct net_device {
+	char name[16];
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	unsigned int len;
+	__u16 queue_mapping;
+	__be16 protocol;
+};
+
 struct gendisk {
 	int major;
 	int first_minor;
@@ -414,6 +425,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
+	int sk_err;
 };
 
 struct socket {
@@ -449,6 +461,10 @@ struct seq_file {
 
 struct bpf_map;
 
+enum skb_drop_reason {
+	SKB_NOT_DROPPED_YET = 0,
+};
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 	__u64 session_id;
@@ -461,6 +477,12 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+struct btf_ptr {
+	void *ptr;
+	__u32 type_id;
+	__u32 flags;
+};
 
 /* include/uapi/linux/bpf_perf_event.h; the kernel rewrites accesses to it, so they are not relocated. */
 struct bpf_perf_event_data {

@@ -345,6 +345,12 @@ enum rec_type {
 	TYPE_FAULT = 18,
 	TYPE_IO_URING = 19,
 	TYPE_MAJOR_FAULT = 20,
+	TYPE_SEND = 21,
+	TYPE_RECEIVE = 22,
+	TYPE_DROP = 23,
+	TYPE_RETRANSMIT = 24,
+	TYPE_TCP_STATE = 25,
+	TYPE_SOCKET_ERROR = 26,
 	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 
@@ -362,7 +368,7 @@ struct rec_typed {
 	__u64 start;	/* of a span, CLOCK_MONOTONIC ns; of an instant 0 */
 	__u32 type;	/* enum rec_type */
 	__u32 pad;
-	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none; of a task its tid, 0: none; of a stack struct rec_stacks */
+	__u64 values[]; /* of the type's fields, in their order; of a text the id of its rec_text, 0: none; of a task its tid, 0: none; of a stack struct rec_stacks; of a string struct rec_endpoint */
 };
 
 /* The rec_typed of an event of a tracepoint. */
@@ -394,6 +400,14 @@ struct rec_syscall {
 	__u8 counts; /* of arguments; and of files, << 4 */
 	__s64 ret;
 	__u64 words[]; /* the arguments, then ids of the rec_wait of the files, 0: none */
+};
+
+/* A string value: the end of a connection. */
+struct rec_endpoint {
+	__u8 address[16]; /* an address of IPv4 takes the first four bytes */
+	__u16 family;
+	__u16 port;
+	__u32 pad;
 };
 
 #define TEXT_LENGTH 64

@@ -49,6 +49,7 @@
 #include "reclaim.h"
 #include "fault.h"
 #include "iouring.h"
+#include "net.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -79,6 +80,7 @@ union record {
 	enum rec_ipi ipi;
 	enum rec_lock lock;
 	enum rec_fault fault;
+	struct rec_endpoint endpoint;
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;

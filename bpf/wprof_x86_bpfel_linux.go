@@ -31,6 +31,7 @@ const (
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
+	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
 	wprofMapReclaims                    = "reclaims"
 	wprofMapRingRequests                = "ring_requests"
@@ -68,6 +69,8 @@ const (
 	wprofProgCsdQueueCpu                = "csd_queue_cpu"
 	wprofProgFaultCounted               = "fault_counted"
 	wprofProgFaultMajor                 = "fault_major"
+	wprofProgInetSkErrorReport          = "inet_sk_error_report"
+	wprofProgInetSockSetState           = "inet_sock_set_state"
 	wprofProgIoUringComplete            = "io_uring_complete"
 	wprofProgIoUringSubmitReq           = "io_uring_submit_req"
 	wprofProgIoUringSubmitSqe           = "io_uring_submit_sqe"
@@ -76,6 +79,7 @@ const (
 	wprofProgIrqHandlerExit             = "irq_handler_exit"
 	wprofProgIrqWorkEntry               = "irq_work_entry"
 	wprofProgIrqWorkExit                = "irq_work_exit"
+	wprofProgKfreeSkb                   = "kfree_skb"
 	wprofProgLastCall                   = "last_call"
 	wprofProgLocalTimerEntry            = "local_timer_entry"
 	wprofProgLocalTimerExit             = "local_timer_exit"
@@ -86,6 +90,8 @@ const (
 	wprofProgMmVmscanDirectReclaimEnd   = "mm_vmscan_direct_reclaim_end"
 	wprofProgMmVmscanMemcgReclaimBegin  = "mm_vmscan_memcg_reclaim_begin"
 	wprofProgMmVmscanMemcgReclaimEnd    = "mm_vmscan_memcg_reclaim_end"
+	wprofProgNetDevStartXmit            = "net_dev_start_xmit"
+	wprofProgNetifReceiveSkb            = "netif_receive_skb"
 	wprofProgNewProgram                 = "new_program"
 	wprofProgOpenCalls                  = "open_calls"
 	wprofProgOpenInterrupts             = "open_interrupts"
@@ -119,6 +125,7 @@ const (
 	wprofProgSysExit                    = "sys_exit"
 	wprofProgTaskRename                 = "task_rename"
 	wprofProgTasks                      = "tasks"
+	wprofProgTcpRetransmitSkb           = "tcp_retransmit_skb"
 	wprofProgTracepointEvent            = "tracepoint_event"
 	wprofProgUserWorker                 = "user_worker"
 	wprofProgWorkqueueExecuteEnd        = "workqueue_execute_end"
@@ -244,6 +251,8 @@ type wprofProgramSpecs struct {
 	CsdQueueCpu                *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
 	FaultCounted               *ebpf.ProgramSpec `ebpf:"fault_counted"`
 	FaultMajor                 *ebpf.ProgramSpec `ebpf:"fault_major"`
+	InetSkErrorReport          *ebpf.ProgramSpec `ebpf:"inet_sk_error_report"`
+	InetSockSetState           *ebpf.ProgramSpec `ebpf:"inet_sock_set_state"`
 	IoUringComplete            *ebpf.ProgramSpec `ebpf:"io_uring_complete"`
 	IoUringSubmitReq           *ebpf.ProgramSpec `ebpf:"io_uring_submit_req"`
 	IoUringSubmitSqe           *ebpf.ProgramSpec `ebpf:"io_uring_submit_sqe"`
@@ -252,6 +261,7 @@ type wprofProgramSpecs struct {
 	IrqHandlerExit             *ebpf.ProgramSpec `ebpf:"irq_handler_exit"`
 	IrqWorkEntry               *ebpf.ProgramSpec `ebpf:"irq_work_entry"`
 	IrqWorkExit                *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
+	KfreeSkb                   *ebpf.ProgramSpec `ebpf:"kfree_skb"`
 	LastCall                   *ebpf.ProgramSpec `ebpf:"last_call"`
 	LocalTimerEntry            *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
 	LocalTimerExit             *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
@@ -262,6 +272,8 @@ type wprofProgramSpecs struct {
 	MmVmscanDirectReclaimEnd   *ebpf.ProgramSpec `ebpf:"mm_vmscan_direct_reclaim_end"`
 	MmVmscanMemcgReclaimBegin  *ebpf.ProgramSpec `ebpf:"mm_vmscan_memcg_reclaim_begin"`
 	MmVmscanMemcgReclaimEnd    *ebpf.ProgramSpec `ebpf:"mm_vmscan_memcg_reclaim_end"`
+	NetDevStartXmit            *ebpf.ProgramSpec `ebpf:"net_dev_start_xmit"`
+	NetifReceiveSkb            *ebpf.ProgramSpec `ebpf:"netif_receive_skb"`
 	NewProgram                 *ebpf.ProgramSpec `ebpf:"new_program"`
 	OpenCalls                  *ebpf.ProgramSpec `ebpf:"open_calls"`
 	OpenInterrupts             *ebpf.ProgramSpec `ebpf:"open_interrupts"`
@@ -295,6 +307,7 @@ type wprofProgramSpecs struct {
 	SysExit                    *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	TaskRename                 *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                      *ebpf.ProgramSpec `ebpf:"tasks"`
+	TcpRetransmitSkb           *ebpf.ProgramSpec `ebpf:"tcp_retransmit_skb"`
 	TracepointEvent            *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
 	UserWorker                 *ebpf.ProgramSpec `ebpf:"user_worker"`
 	WorkqueueExecuteEnd        *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
@@ -321,6 +334,7 @@ type wprofMapSpecs struct {
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
+	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
 	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
@@ -435,6 +449,7 @@ type wprofMaps struct {
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
+	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
 	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
@@ -470,6 +485,7 @@ func (m *wprofMaps) Close() error {
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
+		m.QueueCounts,
 		m.Queued,
 		m.Reclaims,
 		m.RingRequests,
@@ -575,6 +591,8 @@ type wprofPrograms struct {
 	CsdQueueCpu                *ebpf.Program `ebpf:"csd_queue_cpu"`
 	FaultCounted               *ebpf.Program `ebpf:"fault_counted"`
 	FaultMajor                 *ebpf.Program `ebpf:"fault_major"`
+	InetSkErrorReport          *ebpf.Program `ebpf:"inet_sk_error_report"`
+	InetSockSetState           *ebpf.Program `ebpf:"inet_sock_set_state"`
 	IoUringComplete            *ebpf.Program `ebpf:"io_uring_complete"`
 	IoUringSubmitReq           *ebpf.Program `ebpf:"io_uring_submit_req"`
 	IoUringSubmitSqe           *ebpf.Program `ebpf:"io_uring_submit_sqe"`
@@ -583,6 +601,7 @@ type wprofPrograms struct {
 	IrqHandlerExit             *ebpf.Program `ebpf:"irq_handler_exit"`
 	IrqWorkEntry               *ebpf.Program `ebpf:"irq_work_entry"`
 	IrqWorkExit                *ebpf.Program `ebpf:"irq_work_exit"`
+	KfreeSkb                   *ebpf.Program `ebpf:"kfree_skb"`
 	LastCall                   *ebpf.Program `ebpf:"last_call"`
 	LocalTimerEntry            *ebpf.Program `ebpf:"local_timer_entry"`
 	LocalTimerExit             *ebpf.Program `ebpf:"local_timer_exit"`
@@ -593,6 +612,8 @@ type wprofPrograms struct {
 	MmVmscanDirectReclaimEnd   *ebpf.Program `ebpf:"mm_vmscan_direct_reclaim_end"`
 	MmVmscanMemcgReclaimBegin  *ebpf.Program `ebpf:"mm_vmscan_memcg_reclaim_begin"`
 	MmVmscanMemcgReclaimEnd    *ebpf.Program `ebpf:"mm_vmscan_memcg_reclaim_end"`
+	NetDevStartXmit            *ebpf.Program `ebpf:"net_dev_start_xmit"`
+	NetifReceiveSkb            *ebpf.Program `ebpf:"netif_receive_skb"`
 	NewProgram                 *ebpf.Program `ebpf:"new_program"`
 	OpenCalls                  *ebpf.Program `ebpf:"open_calls"`
 	OpenInterrupts             *ebpf.Program `ebpf:"open_interrupts"`
@@ -626,6 +647,7 @@ type wprofPrograms struct {
 	SysExit                    *ebpf.Program `ebpf:"sys_exit"`
 	TaskRename                 *ebpf.Program `ebpf:"task_rename"`
 	Tasks                      *ebpf.Program `ebpf:"tasks"`
+	TcpRetransmitSkb           *ebpf.Program `ebpf:"tcp_retransmit_skb"`
 	TracepointEvent            *ebpf.Program `ebpf:"tracepoint_event"`
 	UserWorker                 *ebpf.Program `ebpf:"user_worker"`
 	WorkqueueExecuteEnd        *ebpf.Program `ebpf:"workqueue_execute_end"`
@@ -656,6 +678,8 @@ func (p *wprofPrograms) Close() error {
 		p.CsdQueueCpu,
 		p.FaultCounted,
 		p.FaultMajor,
+		p.InetSkErrorReport,
+		p.InetSockSetState,
 		p.IoUringComplete,
 		p.IoUringSubmitReq,
 		p.IoUringSubmitSqe,
@@ -664,6 +688,7 @@ func (p *wprofPrograms) Close() error {
 		p.IrqHandlerExit,
 		p.IrqWorkEntry,
 		p.IrqWorkExit,
+		p.KfreeSkb,
 		p.LastCall,
 		p.LocalTimerEntry,
 		p.LocalTimerExit,
@@ -674,6 +699,8 @@ func (p *wprofPrograms) Close() error {
 		p.MmVmscanDirectReclaimEnd,
 		p.MmVmscanMemcgReclaimBegin,
 		p.MmVmscanMemcgReclaimEnd,
+		p.NetDevStartXmit,
+		p.NetifReceiveSkb,
 		p.NewProgram,
 		p.OpenCalls,
 		p.OpenInterrupts,
@@ -707,6 +734,7 @@ func (p *wprofPrograms) Close() error {
 		p.SysExit,
 		p.TaskRename,
 		p.Tasks,
+		p.TcpRetransmitSkb,
 		p.TracepointEvent,
 		p.UserWorker,
 		p.WorkqueueExecuteEnd,

@@ -157,14 +157,18 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	}
 	types.values = types.values[:0]
 	for words, i := b[ringdata.TypedValues:], 0; i < len(t.Def.Fields); i++ {
-		f, number := t.Def.Fields[i], uint64(0)
-		if f.Is(format.ValueType_VALUE_STACK) {
+		f := t.Def.Fields[i]
+		v := format.Value{Field: f}
+		switch format.ValueType(f.Type) {
+		case format.ValueType_VALUE_STACK:
 			user, kernel := stackIDs(words)
-			number = uint64(a.code.stack(user, kernel, at))
-		} else {
-			number = a.typedNumber(f, le.Uint64(words))
+			v.Number = uint64(a.code.stack(user, kernel, at))
+		case format.ValueType_VALUE_STRING:
+			v.Bytes = endpoint(words)
+		default:
+			v.Number = a.typedNumber(f, le.Uint64(words))
 		}
-		types.values = append(types.values, format.Value{Field: f, Number: number})
+		types.values = append(types.values, v)
 		words = words[8*sources.Words(f):]
 	}
 	var err error
@@ -173,4 +177,13 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	}
 	v.SetValues(types.data)
 	return a.out.write(e, at)
+}
+
+// endpoint is the text of a struct rec_endpoint.
+func endpoint(b []byte) []byte {
+	size := 16
+	if binary.LittleEndian.Uint16(b[ringdata.EndpointFamily:]) == familyIPv4 {
+		size = 4
+	}
+	return address(b[ringdata.EndpointAddress:][:size], binary.LittleEndian.Uint16(b[ringdata.EndpointPort:]))
 }

@@ -110,27 +110,33 @@ const (
 
 // enum rec_type
 const (
-	TypeHardirq    = 1
-	TypeSoftirq    = 2
-	TypeTimer      = 3
-	TypeIpi        = 4
-	TypeCall       = 5
-	TypeWork       = 6
-	TypeSyscall    = 7
-	TypeLock       = 8
-	TypeBlock      = 9
-	TypeMigration  = 10
-	TypeSignal     = 11
-	TypeDelivery   = 12
-	TypeFrequency  = 13
-	TypeIdle       = 14
-	TypeReclaim    = 15
-	TypeCompaction = 16
-	TypeOom        = 17
-	TypeFault      = 18
-	TypeIoUring    = 19
-	TypeMajorFault = 20
-	TypeTracepoint = 65536
+	TypeHardirq     = 1
+	TypeSoftirq     = 2
+	TypeTimer       = 3
+	TypeIpi         = 4
+	TypeCall        = 5
+	TypeWork        = 6
+	TypeSyscall     = 7
+	TypeLock        = 8
+	TypeBlock       = 9
+	TypeMigration   = 10
+	TypeSignal      = 11
+	TypeDelivery    = 12
+	TypeFrequency   = 13
+	TypeIdle        = 14
+	TypeReclaim     = 15
+	TypeCompaction  = 16
+	TypeOom         = 17
+	TypeFault       = 18
+	TypeIoUring     = 19
+	TypeMajorFault  = 20
+	TypeSend        = 21
+	TypeReceive     = 22
+	TypeDrop        = 23
+	TypeRetransmit  = 24
+	TypeTcpState    = 25
+	TypeSocketError = 26
+	TypeTracepoint  = 65536
 )
 
 // enum rec_wait_flag
@@ -183,6 +189,16 @@ const (
 	CgroupID   = 16
 	CgroupPath = 24
 	CgroupSize = 24
+)
+
+// struct rec_endpoint
+const (
+	EndpointAddress     = 0
+	EndpointAddressSize = 16
+	EndpointFamily      = 16
+	EndpointPort        = 18
+	EndpointPad         = 20
+	EndpointSize        = 24
 )
 
 // struct rec_exec

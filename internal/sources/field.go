@@ -1,6 +1,9 @@
 package sources
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/ringdata"
+)
 
 // Field is a field whose value is a word of the record.
 func Field(name string, kind format.ValueType) *format.TypeField {
@@ -79,8 +82,11 @@ func instant(name, group, track string, on format.TypeTrack, fields ...*format.T
 
 // Words is how many words of a record a field takes.
 func Words(f *format.TypeField) int {
-	if f.Is(format.ValueType_VALUE_STACK) {
-		return 2
+	switch format.ValueType(f.Type) {
+	case format.ValueType_VALUE_STACK:
+		return ringdata.StacksSize / 8
+	case format.ValueType_VALUE_STRING:
+		return ringdata.EndpointSize / 8
 	}
 	return 1
 }

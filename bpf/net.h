@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Packets between the network devices and the protocols, packets that are dropped, and what happens to connections.
+ *
+ * A packet that the device merges from several, or splits into several, is one here (GRO, TSO). Counters begin when the programs are
+ * attached; the map of queues has room for 4,096, and packets of further ones have no counters.
+ */
+#ifndef WPROF_NET_H
+#define WPROF_NET_H
+
+#define QUEUES 4096
+
+static __always_inline __u16 swap16(__be16 from_network)
+{
+	return __builtin_bswap16(from_network);
+}
+
+struct queue_counts {
+	__u64 name; /* text */
+	__u64 bytes;
+	__u64 packets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, QUEUES);
+	__type(key, __u64); /* of struct net_device, direction and queue */
+	__type(value, struct queue_counts);
+} queue_counts SEC(".maps");
+
+static const char send_name[] = "%s tx-%u", receive_name[] = "%s rx-%u";
+
+/* The id of the name of a queue, like eth0 tx-1; 0: there is no room for it. */
+static __noinline __u64 intern_queue(__u64 key, __u64 device_name, __u32 queue, bool sends)
+{
+	__u64 id = mix64(key) | 1, args[2] = {device_name, queue};
+	struct stack_mark mark = stack_mark_of(id);
+	struct rec_text *rec;
+	long length;
+
+	if (!mark.at)
+		return 0;
+	if (*mark.at == mark.value)
+		return id;
+	rec = begin_text(id);
+	if (!rec)
+		return 0;
+	if (sends)
+		length = bpf_snprintf(rec->text, sizeof(rec->text), send_name, args, sizeof(args));
+	else
+		length = bpf_snprintf(rec->text, sizeof(rec->text), receive_name, args, sizeof(args));
+	if (length < 0)
+		rec->text[0] = 0;
+	return end_text(rec, &mark);
+}
+
+/* Counts a packet, and returns the counts with it. */
+static __always_inline struct queue_counts count_packet(__u64 key, __u32 bytes)
+{
+	struct queue_counts *known = bpf_map_lookup_elem(&queue_counts, &key), counts = {.bytes = bytes, .packets = 1};
+
+	if (!known) {
+		bpf_map_update_elem(&queue_counts, &key, &counts, BPF_ANY);
+		return counts;
+	}
+	counts.bytes += __sync_fetch_and_add(&known->bytes, bytes);
+	counts.packets += __sync_fetch_and_add(&known->packets, 1);
+	return counts;
+}
+
+#define PACKET_VALUES 5
+
+static __always_inline int write_packet(__u32 type, __u64 device, __u32 queue, __u32 bytes, __u32 protocol)
+{
+	bool sends = type == TYPE_SEND;
+	__u64 key = device ^ (__u64)queue << 48 ^ (__u64)sends << 63, *values, name;
+	struct queue_counts counts;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	counts = count_packet(key, bytes);
+	name = intern_queue(key, device + bpf_core_field_offset(struct net_device, name), queue, sends);
+	values = reserve_typed(type, 0, PACKET_VALUES);
+	if (!values)
+		return 0;
+	values[0] = name;
+	values[1] = bytes;
+	values[2] = protocol;
+	values[3] = counts.bytes;
+	values[4] = counts.packets;
+	submit_typed(values, PACKET_VALUES);
+	return 0;
+}
+
+SEC("tp_btf/net_dev_start_xmit")
+int net_dev_start_xmit(unsigned long long *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
+
+	return write_packet(TYPE_SEND, argument_word(ctx, 1), BPF_CORE_READ(skb, queue_mapping), BPF_CORE_READ(skb, len),
+			    swap16(BPF_CORE_READ(skb, protocol)));
+}
+
+/* The device counts its queues from 1, 0 is for none. */
+SEC("tp_btf/netif_receive_skb")
+int netif_receive_skb(unsigned long long *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
+	__u32 queue = BPF_CORE_READ(skb, queue_mapping);
+
+	return write_packet(TYPE_RECEIVE, (__u64)BPF_CORE_READ(skb, dev), queue ? queue - 1 : 0, BPF_CORE_READ(skb, len),
+			    swap16(BPF_CORE_READ(skb, protocol)));
+}
+
+#define BTF_COMPACT 3 /* BTF_F_COMPACT | BTF_F_NONAME of include/uapi/linux/bpf.h */
+
+/* The id of the name of a reason in the running kernel; 0: there is no room for it. */
+static __noinline __u64 intern_reason(__u32 reason)
+{
+	__u64 id = mix64((__u64)reason << 32 | TYPE_DROP) | 1;
+	struct btf_ptr value = {.ptr = &reason, .type_id = bpf_core_type_id_kernel(enum skb_drop_reason)};
+	struct stack_mark mark = stack_mark_of(id);
+	struct rec_text *rec;
+
+	if (!mark.at)
+		return 0;
+	if (*mark.at == mark.value)
+		return id;
+	rec = begin_text(id);
+	if (!rec)
+		return 0;
+	if (bpf_snprintf_btf(rec->text, sizeof(rec->text), &value, sizeof(value), BTF_COMPACT) < 0)
+		rec->text[0] = 0;
+	return end_text(rec, &mark);
+}
+
+#define DROP_VALUES 5
+
+/* Up to 5.17 there is no reason. */
+SEC("tp_btf/kfree_skb")
+int kfree_skb(unsigned long long *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
+	struct net_device *device = BPF_CORE_READ(skb, dev);
+	__u64 *values, reason, where, name = 0;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	reason = intern_reason(argument_word(ctx, 2));
+	where = intern_symbol(argument_word(ctx, 1));
+	if (device)
+		name = intern_text((__u64)device + bpf_core_field_offset(struct net_device, name));
+	values = reserve_typed(TYPE_DROP, 0, DROP_VALUES);
+	if (!values)
+		return 0;
+	values[0] = reason;
+	values[1] = where;
+	values[2] = name;
+	values[3] = BPF_CORE_READ(skb, len);
+	values[4] = swap16(BPF_CORE_READ(skb, protocol));
+	submit_typed(values, DROP_VALUES);
+	return 0;
+}
+
+/* Both ends of a connection, as struct rec_endpoint. */
+static __always_inline void write_ends(__u64 *values, struct sock *sk)
+{
+	struct rec_endpoint *local = (struct rec_endpoint *)values, *remote = local + 1;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	__builtin_memset(local, 0, 2 * sizeof(*local));
+	local->family = remote->family = family;
+	local->port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	remote->port = swap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (family == AF_INET6) {
+		BPF_CORE_READ_INTO(&local->address, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&remote->address, sk, __sk_common.skc_v6_daddr);
+	} else {
+		BPF_CORE_READ_INTO((__u32 *)local->address, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)remote->address, sk, __sk_common.skc_daddr);
+	}
+}
+
+#define END_WORDS (2 * sizeof(struct rec_endpoint) / sizeof(__u64))
+
+SEC("tp_btf/tcp_retransmit_skb")
+int tcp_retransmit_skb(unsigned long long *ctx)
+{
+	struct sock *sk = (struct sock *)argument_word(ctx, 0);
+	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 1);
+	__u64 *values;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	values = reserve_typed(TYPE_RETRANSMIT, 0, END_WORDS + 2);
+	if (!values)
+		return 0;
+	write_ends(values, sk);
+	values[END_WORDS] = BPF_CORE_READ(sk, __sk_common.skc_state);
+	values[END_WORDS + 1] = skb ? BPF_CORE_READ(skb, len) : 0;
+	submit_typed(values, END_WORDS + 2);
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int inet_sock_set_state(unsigned long long *ctx)
+{
+	struct sock *sk = (struct sock *)argument_word(ctx, 0);
+	__u64 *values;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	values = reserve_typed(TYPE_TCP_STATE, 0, END_WORDS + 2);
+	if (!values)
+		return 0;
+	write_ends(values, sk);
+	values[END_WORDS] = (__u32)argument_word(ctx, 1);
+	values[END_WORDS + 1] = (__u32)argument_word(ctx, 2);
+	submit_typed(values, END_WORDS + 2);
+	return 0;
+}
+
+/* An error that the network reports to a socket. */
+SEC("tp_btf/inet_sk_error_report")
+int inet_sk_error_report(unsigned long long *ctx)
+{
+	struct sock *sk = (struct sock *)argument_word(ctx, 0);
+	__u64 *values;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	values = reserve_typed(TYPE_SOCKET_ERROR, 0, END_WORDS + 1);
+	if (!values)
+		return 0;
+	write_ends(values, sk);
+	values[END_WORDS] = BPF_CORE_READ(sk, sk_err);
+	submit_typed(values, END_WORDS + 1);
+	return 0;
+}
+
+#endif
