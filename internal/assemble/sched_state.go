@@ -173,8 +173,8 @@ func (r *schedState) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 	return uint64(len(unwanted))
 }
 
-// maxThreads bounds the threads that are known, which take some 300 bytes each.
-const maxThreads = 1 << 18
+// maxThreads bounds the threads that are known, which take some 350 bytes each.
+const maxThreads = 240_000
 
 // dropOldest drops the half of the threads whose last event is oldest.
 func (r *schedState) dropOldest() (dropped uint64) {
