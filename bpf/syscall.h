@@ -84,7 +84,10 @@ struct {
 	__type(value, struct kept_call);
 } kept_calls SEC(".maps");
 
-/* Spreads neighbours over cache lines: threads of a process have tids in a row, and run on different CPUs. The factor is odd, so no two tids share a slot. */
+/*
+ * Spreads neighbours over cache lines: threads of a process have tids in a row, and run on different CPUs. The factor is odd, so that no two
+ * tids share a slot.
+ */
 static __always_inline __u64 *call_slot(__u32 tid)
 {
 	__u32 place;

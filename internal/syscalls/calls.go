@@ -35,7 +35,7 @@ type Arg struct {
 type Call struct {
 	Name   string
 	Args   []Arg
-	Result Kind // KindInt: a number, or a descriptor
+	Result Kind // KindInt: a number, which may be a descriptor
 }
 
 const maxArgs = 6
@@ -97,7 +97,7 @@ func differing() []string {
 	}
 }
 
-// fd returns the numbers of the arguments that are descriptors, two at most.
+// numbers returns the numbers of the arguments of some kinds, two at most.
 func (c *Call) numbers(of ...Kind) (numbers []int) {
 	for i, a := range c.Args {
 		if slices.Contains(of, a.Kind) && len(numbers) < 2 {

@@ -2,7 +2,6 @@ package syscalls
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -144,9 +143,4 @@ func ABI(machine string) string {
 		return "arm"
 	}
 	return "i386"
-}
-
-// word returns the bit of a set of numbers, and the word that has it.
-func word(number int) (index int, bit uint64) {
-	return number / 64, 1 << (number % bits.UintSize)
 }

@@ -55,6 +55,9 @@ type UnknownError struct{ Glob string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("no system call is called %q", e.Glob) }
 
+// word returns the bit of a number in a Selection, and the index of the word that has it.
+func word(number int) (index int, bit uint64) { return number / 64, 1 << (number % 64) }
+
 // AllNames returns the names of all calls of a machine, sorted.
 func AllNames(machine string) []string {
 	all := slices.Concat(Names(machine), CompatNames(machine))

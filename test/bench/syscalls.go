@@ -180,7 +180,7 @@ func (b *bench) callLosses() error {
 		stored = append(stored, float64(c.size)/float64(c.events))
 	}
 	const command = "wprof-record -f syscall -d60s -o FILE beside 4,000,000 calls of getppid on each CPU, 1,000,000 a second if it can"
-	b.add(Row{Name: "events lost while every CPU makes system calls, default rings", Unit: "events", Hold: "0", Runs: lost, Command: command})
+	b.add(Row{Name: "events lost while every CPU makes system calls, default rings", Unit: "events", Hold: "0", Upper: true, Runs: lost, Command: command})
 	b.add(Row{Name: "rate of events while every CPU makes system calls", Unit: "M events/s a CPU", Runs: rate, Command: command})
 	b.add(Row{Name: "spool bytes per system call without arguments", Unit: "bytes", Runs: spooled, Command: command})
 	b.add(Row{Name: "stored bytes per system call without arguments", Unit: "bytes", Runs: stored, Command: command})
