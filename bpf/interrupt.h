@@ -84,17 +84,35 @@ const volatile __u64 do_softirq_at[2];	/* of do_softirq, and of the part that th
 
 #define DO_SOFTIRQ_SIZE 1024 /* at most; no function right after it switches stacks */
 
-/* Whether the running thread itself, and no interrupt, has switched to the IRQ stack (call_on_irqstack in asm/irq_stack.h). */
-static __always_inline bool runs_own_softirqs(struct task_struct *current)
+/* The top of the CPU's IRQ stack; 0: not known. */
+static __always_inline __u64 irq_stack_top(struct task_struct *current)
 {
-	__u64 at, top = 0, caller = 0;
+	__u64 at, top = 0;
 
 	if (!irq_stack_from_rq || !bpf_core_field_exists(current->se.cfs_rq))
-		return true;
+		return 0;
 	at = at_rq(current, irq_stack_from_rq);
 	if (preempt_count_location == PREEMPT_COUNT_HOT)
 		at += bpf_core_field_offset(struct pcpu_hot, hardirq_stack_ptr);
 	bpf_probe_read_kernel(&top, sizeof(top), (void *)at);
+	return top;
+}
+
+/*
+ * Whether the running thread itself, and no interrupt, has switched to the IRQ stack (call_on_irqstack in asm/irq_stack.h). known_top may be where
+ * the CPU's top is kept, which does not change.
+ */
+static __always_inline bool runs_own_softirqs(struct task_struct *current, __u64 *known_top)
+{
+	__u64 top = known_top ? *known_top : 0, caller = 0;
+
+	if (!top) {
+		top = irq_stack_top(current);
+		if (!top)
+			return true;
+		if (known_top)
+			*known_top = top;
+	}
 	bpf_probe_read_kernel(&caller, sizeof(caller), (void *)(top - sizeof(caller)));
 	for (int i = 0; i < 2; i++) {
 		if (do_softirq_at[i] && caller - do_softirq_at[i] < DO_SOFTIRQ_SIZE)
@@ -127,7 +145,7 @@ static __always_inline bool on_own_stack(void *ctx, struct task_struct *current)
 	return false;
 }
 
-static __always_inline bool runs_own_softirqs(struct task_struct *current)
+static __always_inline bool runs_own_softirqs(struct task_struct *current, __u64 *known_top)
 {
 	return true;
 }
@@ -149,7 +167,8 @@ static __always_inline bool is_ksoftirqd(struct task_struct *task)
 	return task->flags & PF_KTHREAD && *(__u64 *)task->comm == *(const __u64 *)"ksoftirq";
 }
 
-static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
+/* known_top: see runs_own_softirqs; may be NULL. */
+static __always_inline bool in_interrupt_of(void *ctx, struct task_struct *current, __u64 *known_top)
 {
 	__u32 count = preempt_count(current);
 
@@ -163,7 +182,12 @@ static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
 		return false;
 	if (!current->pid)
 		return true;
-	return on_own_stack(ctx, current) ? !is_ksoftirqd(current) : !runs_own_softirqs(current);
+	return on_own_stack(ctx, current) ? !is_ksoftirqd(current) : !runs_own_softirqs(current, known_top);
+}
+
+static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
+{
+	return in_interrupt_of(ctx, current, NULL);
 }
 
 #endif

@@ -25,6 +25,7 @@ struct irq_state {
 	struct cpu_span vector; /* interrupts without a handler of a driver */
 	struct cpu_span softirq;
 	struct cpu_span call;	/* functions that other CPUs have sent */
+	__u64 stack_top; /* of the IRQ stack; 0: not known yet */
 	__u64 raised[SOFTIRQS]; /* when, of those that are pending; 0: not known */
 	struct sent {
 		__u64 at; /* of the first interrupt that the CPU has not handled yet; 0: none, or not known */
@@ -143,7 +144,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 		return 0;
 	state->softirq.values[0] = vector;
 	state->softirq.values[1] = raised ? state->softirq.start - raised : 0;
-	state->softirq.values[2] = !in_interrupt(ctx, bpf_get_current_task_btf());
+	state->softirq.values[2] = !in_interrupt_of(ctx, bpf_get_current_task_btf(), &state->stack_top);
 	return 0;
 }
 
