@@ -132,7 +132,7 @@ static long step_blocked(__u32 i, struct blocked_walk *b)
 		return 1;
 	if (b->stepped) {
 		w->ended = END_DEPTH;
-		if (b->count >= TABLE_FRAMES)
+		if (b->count >= TABLE_FRAMES || b->count >= table_depth)
 			return 1;
 		add_frame(b, w->pc);
 		b->stepped = false;
@@ -187,8 +187,8 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 		rec->cut |= rec->ended == END_ROOT ? 0 : BLOCKED_USER_CUT;
 		return b.count;
 	}
-	bpf_loop(STACK_FRAMES - 1, walk_frame, &b, 0);
-	rec->cut |= b.other.locked || b.count >= STACK_FRAMES ? BLOCKED_USER_CUT : 0;
+	bpf_loop(user_depth - 1, walk_frame, &b, 0);
+	rec->cut |= b.other.locked || b.count >= user_depth ? BLOCKED_USER_CUT : 0;
 	return b.count;
 }
 

@@ -17,6 +17,7 @@ type Options struct {
 	// Tracepoints are recorded with the number of their places here.
 	Tracepoints  []*tracepoint.Tracepoint
 	Calls        Calls // system calls, if they are among Sources
+	StackDepth   int   // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for
 	NoArgs       bool  // an exec is recorded without its command line
 	Sample       Sample
 	OffCPU       OffCPU

@@ -9,11 +9,21 @@ const (
 	tableFrames = 511
 )
 
-// stackDepth returns the kernel's maximum number of frames: a stack of that many is assumed to be deeper.
-func stackDepth() uint32 {
+// tracerFrames is room for the recorder's own frames, which are removed in the end.
+const tracerFrames = 8
+
+// MaxStackDepth is the largest [Options.StackDepth].
+const MaxStackDepth = tableFrames
+
+// depths are the maximum numbers of frames of the kernel's part of a stack, and of the user's part by frame pointers and by tables. A
+// stack of that many is assumed to be deeper.
+func (o *Options) depths() (kernel, user, table uint32) {
 	limit, err := perfSetting("perf_event_max_stack")
 	if err != nil || limit > stackFrames {
 		limit = stackFrames
 	}
-	return uint32(limit)
+	if o.StackDepth == 0 {
+		return uint32(limit), uint32(limit), tableFrames
+	}
+	return uint32(min(limit, o.StackDepth+tracerFrames)), uint32(min(limit, o.StackDepth)), uint32(min(tableFrames, o.StackDepth))
 }

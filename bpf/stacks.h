@@ -16,7 +16,8 @@
 #define NESTING_LEVELS 4 /* task, softirq, hardirq, NMI */
 #define WRITTEN_STACKS 65536 /* 512 KiB */
 
-const volatile __u32 stack_depth = STACK_FRAMES; /* the kernel's limit, if that is lower */
+/* Frames that are taken, at most: of the kernel's part, of the user's part by frame pointers, and by tables. */
+const volatile __u32 stack_depth = STACK_FRAMES, user_depth = STACK_FRAMES, table_depth = TABLE_FRAMES;
 
 /* Tests: let the kernel walk each stack as well, and compare. */
 const volatile bool stacks_checked;
@@ -207,21 +208,21 @@ static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 
 	return (struct stack_ref){id, !id};
 }
 
-/* The flag of a stack that the kernel has walked. */
-static __always_inline __u32 cut_if_deep(struct scratch *s)
+/* The flag of a stack that the kernel has walked, of at most limit frames. */
+static __always_inline __u32 cut_if_deep(struct scratch *s, __u32 limit)
 {
-	return frames(s) >= stack_depth ? REC_CUT : 0;
+	return frames(s) >= limit ? REC_CUT : 0;
 }
 
 /* The kernel's part of the stack of the running thread. ctx is the program's own; flags are REC_TRACER or 0. */
 static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *s, struct task_struct *task, __u8 flags)
 {
-	long bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), 0);
+	long bytes = bpf_get_stack(ctx, s->addrs, bounded(stack_depth, STACK_FRAMES + 1) * sizeof(__u64), 0);
 
 	if (bytes <= 0)
 		return (struct stack_ref){};
 	s->count = bytes / sizeof(__u64);
-	return refer_to_stack(s, 0, 0, task->pid, flags | cut_if_deep(s));
+	return refer_to_stack(s, 0, 0, task->pid, flags | cut_if_deep(s, stack_depth));
 }
 
 /* A process id may be reused within a generation, so the start of the process goes into its stacks' ids too. */

@@ -182,12 +182,13 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	}
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
+	kernel, user, table := o.depths()
 	return setVariables(spec, map[string]any{
 		"cgroups_enabled": hasCgroups(o), "cgroup_v1": proc.V1Hierarchies(),
 		"waits_enabled": o.OffCPU.Waits != nil, "wait_calls": calls,
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
 		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_enabled": !o.NoArgs,
-		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
+		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": kernel, "user_depth": user, "table_depth": table,
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
 		"source_kernel": o.SourceStacks.Kernel, "source_user": o.SourceStacks.User, "fault_stacks": o.FaultStacks,

@@ -375,7 +375,7 @@ static long unwind_step(__u32 i, struct unwind_context *ctx)
 	bool code = true;
 	__u64 address;
 
-	if (!s || i >= TABLE_FRAMES)
+	if (!s || i >= TABLE_FRAMES || i >= table_depth)
 		return 1;
 	w = &s->walk;
 	address = w->pc - w->is_return;
@@ -428,7 +428,7 @@ static __always_inline void walk_by_tables(struct scratch *s)
 
 	start_mappings(w, w->version);
 	s->count = 0;
-	bpf_loop(TABLE_FRAMES, unwind_step, &ctx, 0);
+	bpf_loop(table_depth, unwind_step, &ctx, 0);
 	if (unwind_counted)
 		count_walk(w);
 }

@@ -33,7 +33,7 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 
 static __always_inline __u32 walk_user_stack(void *ctx, struct scratch *s)
 {
-	long bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
+	long bytes = bpf_get_stack(ctx, s->addrs, bounded(user_depth, STACK_FRAMES + 1) * sizeof(__u64), BPF_F_USER_STACK);
 
 	return bytes > 0 ? user_frames(s, bytes / sizeof(__u64)) : 0;
 }
@@ -65,7 +65,7 @@ __noinline __u32 walk_shallow(struct scratch *s)
 	struct user_frame frame;
 	__u64 fp;
 
-	if (!s || !BPF_CORE_READ(task, mm) || !REGS_64BIT(regs) || stack_depth <= SHALLOW_FRAMES)
+	if (!s || !BPF_CORE_READ(task, mm) || !REGS_64BIT(regs) || user_depth <= SHALLOW_FRAMES)
 		return 0;
 	if (bpf_core_field_exists(task->utask) && task->utask)
 		return 0;
@@ -121,7 +121,7 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 		s->count = walk_user_stack(ctx, s);
 	else if (stacks_checked)
 		check_shallow(ctx, s);
-	return refer_to_user_stack(s, task, cut_if_deep(s));
+	return refer_to_user_stack(s, task, cut_if_deep(s, user_depth));
 }
 
 /* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */

@@ -176,11 +176,13 @@ const (
 	wprofVarStackChecks                 = "stack_checks"
 	wprofVarStackDepth                  = "stack_depth"
 	wprofVarStacksChecked               = "stacks_checked"
+	wprofVarTableDepth                  = "table_depth"
 	wprofVarUnreported                  = "unreported"
 	wprofVarUnwindCounted               = "unwind_counted"
 	wprofVarUnwindCounts                = "unwind_counts"
 	wprofVarUnwindTables                = "unwind_tables"
 	wprofVarUnwindVersion               = "unwind_version"
+	wprofVarUserDepth                   = "user_depth"
 	wprofVarWaitCalls                   = "wait_calls"
 	wprofVarWaitsEnabled                = "waits_enabled"
 	wprofVarWakeBytes                   = "wake_bytes"
@@ -402,11 +404,13 @@ type wprofVariableSpecs struct {
 	StackChecks          *ebpf.VariableSpec `ebpf:"stack_checks"`
 	StackDepth           *ebpf.VariableSpec `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.VariableSpec `ebpf:"stacks_checked"`
+	TableDepth           *ebpf.VariableSpec `ebpf:"table_depth"`
 	Unreported           *ebpf.VariableSpec `ebpf:"unreported"`
 	UnwindCounted        *ebpf.VariableSpec `ebpf:"unwind_counted"`
 	UnwindCounts         *ebpf.VariableSpec `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.VariableSpec `ebpf:"unwind_tables"`
 	UnwindVersion        *ebpf.VariableSpec `ebpf:"unwind_version"`
+	UserDepth            *ebpf.VariableSpec `ebpf:"user_depth"`
 	WaitCalls            *ebpf.VariableSpec `ebpf:"wait_calls"`
 	WaitsEnabled         *ebpf.VariableSpec `ebpf:"waits_enabled"`
 	WakeBytes            *ebpf.VariableSpec `ebpf:"wake_bytes"`
@@ -554,11 +558,13 @@ type wprofVariables struct {
 	StackChecks          *ebpf.Variable `ebpf:"stack_checks"`
 	StackDepth           *ebpf.Variable `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.Variable `ebpf:"stacks_checked"`
+	TableDepth           *ebpf.Variable `ebpf:"table_depth"`
 	Unreported           *ebpf.Variable `ebpf:"unreported"`
 	UnwindCounted        *ebpf.Variable `ebpf:"unwind_counted"`
 	UnwindCounts         *ebpf.Variable `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.Variable `ebpf:"unwind_tables"`
 	UnwindVersion        *ebpf.Variable `ebpf:"unwind_version"`
+	UserDepth            *ebpf.Variable `ebpf:"user_depth"`
 	WaitCalls            *ebpf.Variable `ebpf:"wait_calls"`
 	WaitsEnabled         *ebpf.Variable `ebpf:"waits_enabled"`
 	WakeBytes            *ebpf.Variable `ebpf:"wake_bytes"`

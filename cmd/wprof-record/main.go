@@ -46,6 +46,7 @@ func tool() cli.Tool {
 				{Name: "unwind", Kind: cli.String, Value: "auto|fp|tables", Default: "auto", Choices: []string{"auto", "fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by the call frame information of files, and by frame pointers where a file has none. auto: tables on x86-64, fp elsewhere."},
 				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Maximum kernel memory for tables, 2mb to 4gb. It is allocated as tables are made: 130 kB for libc, 1 to 7% of the size of a file."},
 				{Name: "unwind-cache", Kind: cli.String, Value: "DIR", Files: true, Default: "/var/cache/wprof/unwind", Usage: "Folder that keeps tables for later recordings, up to 256 MiB; no other user may be able to write to it. no: none."},
+				{Name: "stack-depth", Kind: cli.Int, Value: "N", Usage: "Maximum frames of a stack in user code, and in the kernel, innermost first: 1 to 511. By default 511 by tables, and 127 by frame pointers and in the kernel. Deeper stacks are marked as cut."},
 				{Name: "no-stacks", Usage: "Take no stacks and no samples."},
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},

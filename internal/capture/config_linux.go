@@ -86,6 +86,9 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if cfg.Stacks, err = stacks(inv); err != nil {
 		return nil, err
 	}
+	if depth := inv.Int("stack-depth"); inv.IsSet("stack-depth") && (depth < 1 || depth > bpf.MaxStackDepth) {
+		return nil, cli.Usagef("--stack-depth must be 1 to %d", bpf.MaxStackDepth)
+	}
 	cfg.OffCPUMin, cfg.offCPUMinSet = inv.Duration("offcpu-min"), inv.IsSet("offcpu-min")
 	cfg.Names = symbol.ParseForm(inv.String("demangle"))
 	cfg.Symbolize = inv.String("symbolize") != "no"
@@ -161,7 +164,7 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 		inv.Warnf("%s", note)
 	}
 	cfg.Kernel = bpf.Options{
-		Rings: plan.Rings, RingBytes: plan.RingBytes,
+		Rings: plan.Rings, RingBytes: plan.RingBytes, StackDepth: inv.Int("stack-depth"),
 		Filter: bpf.Filter{
 			PIDs: spec.PIDs, NoPIDs: spec.NoPIDs, TIDs: spec.TIDs, NoTIDs: spec.NoTIDs,
 			Names: spec.Names, NoNames: spec.NoNames, ThreadNames: spec.ThreadNames, NoThreadNames: spec.NoThreadNames,
