@@ -20,6 +20,8 @@ enum rec_lock {
 	LOCK_MUTEX = 32,
 };
 
+const volatile bool lock_stacks;
+
 struct lock_wait {
 	__u64 lock;
 	__u64 start; /* 0: none */
@@ -129,7 +131,7 @@ static __always_inline void write_lock_wait(void *ctx, struct task_struct *task,
 	struct rec_stacks stacks = {};
 	__u64 *values;
 
-	if (ctx)
+	if (ctx && lock_stacks)
 		take_source_stacks(ctx, task, &stacks);
 	values = reserve_typed_of(task->pid, TYPE_LOCK, wait->start, 6);
 	if (!values)

@@ -24,6 +24,7 @@ type Options struct {
 	Waker        Stacks
 	SourceStacks Stacks // of the events of Sources that have stacks
 	FaultStacks  bool   // of all page faults, not only of major ones
+	LockStacks   bool   // of waits for kernel locks
 	Filter       Filter
 	SelfPID      int // the process that Filter.NoSelf excludes
 	Unwind       Unwinding

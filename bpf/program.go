@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -132,9 +133,6 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 			spec.Maps[name].MaxEntries = 1
 		}
 	}
-	if o.Sources == 0 {
-		spec.Maps["queued"].MaxEntries = 1
-	}
 	if !o.Unwind.Tables {
 		for _, name := range []string{"unwind_files", "unwind_missed", "unwind_chunks"} {
 			if m := spec.Maps[name]; m != nil {
@@ -144,5 +142,23 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 	}
 	if memos := spec.Maps["memos"]; memos != nil && (!o.OffCPU.Kernel || o.OffCPU.Place == AtDeparture) {
 		memos.MaxEntries = 1
+	}
+}
+
+// dropUnusedMaps drops the maps that no program uses that is left, except those that user space uses in any case. Each map takes a file,
+// and some take megabytes.
+func dropUnusedMaps(spec *ebpf.CollectionSpec) {
+	used := map[string]bool{"wakeups": true, "unwind_files": true, "unwind_missed": true, "unwind_chunks": true, "unwind_wakeups": true}
+	for _, program := range spec.Programs {
+		for i := range program.Instructions {
+			if ins := &program.Instructions[i]; ins.IsLoadFromMap() {
+				used[ins.Reference()] = true
+			}
+		}
+	}
+	for name := range spec.Maps {
+		if !used[name] && !strings.HasPrefix(name, ".") { // those of variables
+			delete(spec.Maps, name)
+		}
 	}
 }

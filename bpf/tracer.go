@@ -118,6 +118,7 @@ func (t *Tracer) load(read *Preloaded) error {
 	}
 	rawTracepoint := spec.Programs[rawTracepointProgram]
 	delete(spec.Programs, rawTracepointProgram) // not every kernel accepts it as it is
+	dropUnusedMaps(spec)
 	if err := t.loadPrograms(spec, read.types); err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": kernel, "user_depth": user, "table_depth": table,
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
-		"source_kernel": o.SourceStacks.Kernel, "source_user": o.SourceStacks.User, "fault_stacks": o.FaultStacks,
+		"source_kernel": o.SourceStacks.Kernel, "source_user": o.SourceStacks.User, "fault_stacks": o.FaultStacks, "lock_stacks": o.LockStacks,
 		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks, "unwind_tables": o.Unwind.Tables, "unwind_counted": o.Unwind.Counts,
 	})
 }

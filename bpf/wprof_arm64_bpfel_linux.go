@@ -146,6 +146,7 @@ const (
 	wprofVarFollowFailures              = "follow_failures"
 	wprofVarGeneration                  = "generation"
 	wprofVarLifeEnabled                 = "life_enabled"
+	wprofVarLockStacks                  = "lock_stacks"
 	wprofVarNameCache                   = "name_cache"
 	wprofVarOffcpuKernel                = "offcpu_kernel"
 	wprofVarOffcpuMin                   = "offcpu_min"
@@ -364,6 +365,7 @@ type wprofVariableSpecs struct {
 	FollowFailures   *ebpf.VariableSpec `ebpf:"follow_failures"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
 	LifeEnabled      *ebpf.VariableSpec `ebpf:"life_enabled"`
+	LockStacks       *ebpf.VariableSpec `ebpf:"lock_stacks"`
 	NameCache        *ebpf.VariableSpec `ebpf:"name_cache"`
 	OffcpuKernel     *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
 	OffcpuMin        *ebpf.VariableSpec `ebpf:"offcpu_min"`
@@ -503,6 +505,7 @@ type wprofVariables struct {
 	FollowFailures   *ebpf.Variable `ebpf:"follow_failures"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
 	LifeEnabled      *ebpf.Variable `ebpf:"life_enabled"`
+	LockStacks       *ebpf.Variable `ebpf:"lock_stacks"`
 	NameCache        *ebpf.Variable `ebpf:"name_cache"`
 	OffcpuKernel     *ebpf.Variable `ebpf:"offcpu_kernel"`
 	OffcpuMin        *ebpf.Variable `ebpf:"offcpu_min"`

@@ -153,6 +153,7 @@ const (
 	wprofVarGeneration                  = "generation"
 	wprofVarIrqStackFromRq              = "irq_stack_from_rq"
 	wprofVarLifeEnabled                 = "life_enabled"
+	wprofVarLockStacks                  = "lock_stacks"
 	wprofVarNameCache                   = "name_cache"
 	wprofVarOffcpuKernel                = "offcpu_kernel"
 	wprofVarOffcpuMin                   = "offcpu_min"
@@ -381,6 +382,7 @@ type wprofVariableSpecs struct {
 	Generation           *ebpf.VariableSpec `ebpf:"generation"`
 	IrqStackFromRq       *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.VariableSpec `ebpf:"life_enabled"`
+	LockStacks           *ebpf.VariableSpec `ebpf:"lock_stacks"`
 	NameCache            *ebpf.VariableSpec `ebpf:"name_cache"`
 	OffcpuKernel         *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
 	OffcpuMin            *ebpf.VariableSpec `ebpf:"offcpu_min"`
@@ -535,6 +537,7 @@ type wprofVariables struct {
 	Generation           *ebpf.Variable `ebpf:"generation"`
 	IrqStackFromRq       *ebpf.Variable `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.Variable `ebpf:"life_enabled"`
+	LockStacks           *ebpf.Variable `ebpf:"lock_stacks"`
 	NameCache            *ebpf.Variable `ebpf:"name_cache"`
 	OffcpuKernel         *ebpf.Variable `ebpf:"offcpu_kernel"`
 	OffcpuMin            *ebpf.Variable `ebpf:"offcpu_min"`

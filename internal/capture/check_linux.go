@@ -43,9 +43,18 @@ func check(cfg *Config) error {
 }
 
 // filesNeeded is the number of open files for kernel programs, their maps, the events of each CPU and tracepoints (a link, and for some raw
-// ones a program), and some spare ones.
+// ones a program), and some spare ones. A program of a source takes one, its link another, and seldom a map.
 func filesNeeded(cfg *Config) int {
-	return 66 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
+	n := 66 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
+	for t := range cfg.Kernel.Sources.Types() {
+		n += 3 * len(t.Programs)
+		for _, p := range t.Programs {
+			if p.Event != 0 {
+				n += cfg.CPUs
+			}
+		}
+	}
+	return n
 }
 
 // checkFiles refuses a limit of open files below filesNeeded, unless this process may raise it.

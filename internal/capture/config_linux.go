@@ -3,7 +3,6 @@ package capture
 import (
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -214,7 +213,10 @@ func (cfg *Config) setStacks() error {
 	if s.faultsRequested && !k.Sources.Has(ringdata.TypeFault) {
 		return cli.Usagef("-Sfault needs page faults: add -f fault")
 	}
-	k.FaultStacks = s.Faults
+	if s.locksRequested && !k.Sources.Has(ringdata.TypeLock) {
+		return cli.Usagef("-Slock needs kernel locks: add -f lock")
+	}
+	k.FaultStacks, k.LockStacks = s.Faults, s.Locks
 	if k.Sources.TakesStacks() {
 		k.SourceStacks, s.Sources = parts, s.Kernel || s.User
 	}
@@ -334,34 +336,16 @@ func FeatureHint(value string) string {
 	return "the sampling frequency is -F " + value
 }
 
-// FeaturesHelp lists the features that are on and those that are off unless requested.
+// FeaturesHelp lists the features that are on, and says where the others are described.
 func FeaturesHelp() string {
-	var on, off []string
+	var on []string
 	for _, g := range format.Groups() {
-		entry := g.Name + " (" + g.Doc + ")"
-		if g.Off {
-			off = append(off, entry)
-		} else {
-			on = append(on, entry)
+		if !g.Off {
+			on = append(on, g.Name+" ("+g.Doc+")")
 		}
 	}
-	for t := range sources.All().Types() {
-		if t.Doc != "" {
-			off = append(off, t.Feature+" ("+t.Doc+")")
-		}
-	}
-	features := sources.All().Features()
-	for _, group := range sources.FeatureWords() {
-		if !slices.Contains(features, group) {
-			off = append(off, group+" ("+strings.Join(sources.Of(group).Features(), ", ")+")")
-		}
-	}
-	off = append(off, "tp=GROUP:NAME,... (any tracepoints, with all their fields; GROUP and NAME may have * and ?)")
-	help := "On by default: " + strings.Join(on, ", ") + "."
-	if len(off) > 0 {
-		help += " Off by default: " + strings.Join(off, ", ") + "."
-	}
-	return help
+	return "On by default: " + strings.Join(on, ", ") + ". --list describes the others, and says what they cost. " +
+		"syscall=read,epoll_*: only these calls. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ const (
 	nameOffCPU    = "offcpu"
 	nameWaker     = "waker"
 	nameFault     = "fault"
+	nameLock      = "lock"
 	nameAll       = "all"
 	longestPeriod = time.Minute
 )
@@ -32,27 +34,34 @@ type Stacks struct {
 	OffCPU  bool          // of threads when they are back on a CPU
 	Waker   bool          // of wakers
 	Faults  bool          // of all page faults, if they are recorded
+	Locks   bool          // of waits for kernel locks, if they are recorded
 	Sources bool          // of the events of sources that have stacks
 	Kernel  bool
 	User    bool
 	// offCPURequested and so on: by -S, not by default.
-	offCPURequested, wakerRequested, faultsRequested bool
+	offCPURequested, wakerRequested, faultsRequested, locksRequested bool
 }
 
 // Any reports whether any stacks are taken.
 func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker || s.Sources }
 
 // StackKinds returns the words that -S takes.
-func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameFault, nameAll} }
+func StackKinds() []string {
+	return []string{nameTimer, nameOffCPU, nameWaker, nameFault, nameLock, nameAll}
+}
 
 // CheckStacks validates one value of -S before anything happens.
 func CheckStacks(value string) error { return new(Stacks).add(value) }
 
+// CheckNoStacks does so with one of --no-stacks.
+func CheckNoStacks(value string) error { return new(Stacks).remove(value) }
+
 // stacks reads -S and related flags. Without -S, and with -S alone, the defaults hold; -SKIND replaces them and
-// -S+KIND adds to them.
+// -S+KIND adds to them. What --no-stacks names is left out of that.
 func stacks(inv *cli.Invocation) (Stacks, error) {
-	s := Stacks{Timer: defaultPeriod, OffCPU: true, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
-	if inv.Bool("no-stacks") {
+	s := Stacks{Timer: defaultPeriod, OffCPU: true, Locks: true, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
+	left := inv.Strings("no-stacks")
+	if slices.Contains(left, "") || slices.Contains(left, nameAll) {
 		for _, flag := range []string{"stacks", "freq"} {
 			if inv.IsSet(flag) {
 				return s, cli.Usagef("--%s and --no-stacks contradict each other", flag)
@@ -64,7 +73,7 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 	for _, value := range inv.Strings("stacks") {
 		if value != "" && value[0] != '+' && !replaced {
 			replaced = true
-			s.Timer, s.OffCPU = 0, false
+			s.Timer, s.OffCPU, s.Locks = 0, false, false
 		}
 		if err := s.add(value); err != nil {
 			return s, cli.Usagef("--stacks: %w", err)
@@ -77,17 +86,43 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 		}
 		s.Timer = period
 	}
+	for _, value := range left {
+		if err := s.remove(value); err != nil {
+			return s, cli.Usagef("--no-stacks: %w", err)
+		}
+	}
 	if !s.Kernel && !s.User {
 		s.OffCPU, s.Waker = false, false
 	}
 	return s, nil
 }
 
+// remove removes one kind; "" and all: each.
+func (s *Stacks) remove(kind string) error {
+	switch kind {
+	case nameTimer:
+		s.Timer = 0
+	case nameOffCPU:
+		s.OffCPU, s.offCPURequested = false, false
+	case nameWaker:
+		s.Waker, s.wakerRequested = false, false
+	case nameFault:
+		s.Faults, s.faultsRequested = false, false
+	case nameLock:
+		s.Locks, s.locksRequested = false, false
+	case "", nameAll:
+		*s = Stacks{}
+	default:
+		return unknownKind(kind)
+	}
+	return nil
+}
+
 // add adds one word: a kind, for the timer with its rate, with or without the prefix +.
 func (s *Stacks) add(value string) error {
 	kind, rate, given := strings.Cut(strings.TrimPrefix(value, "+"), "=")
 	if given && kind != nameTimer {
-		if kind == nameOffCPU || kind == nameWaker || kind == nameFault || kind == nameAll {
+		if kind == nameOffCPU || kind == nameWaker || kind == nameFault || kind == nameLock || kind == nameAll {
 			return fmt.Errorf("%q: only %s has a rate", value, nameTimer)
 		}
 		return unknownKind(kind)
@@ -109,11 +144,13 @@ func (s *Stacks) add(value string) error {
 		s.Waker, s.wakerRequested = true, true
 	case nameFault:
 		s.Faults, s.faultsRequested = true, true
+	case nameLock:
+		s.Locks, s.locksRequested = true, true
 	case nameAll:
 		if s.Timer == 0 {
 			s.Timer = defaultPeriod
 		}
-		s.OffCPU, s.Waker, s.Faults = true, true, true
+		s.OffCPU, s.Waker, s.Faults, s.Locks = true, true, true, true
 	default:
 		return unknownKind(kind)
 	}

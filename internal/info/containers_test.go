@@ -3,6 +3,7 @@ package info
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -53,16 +54,21 @@ end close=10000000
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []map[string]any{
-		{"pid": 20.0, "cgroup": "/kubepods/burstable/pod" + uid + "/" + id, "runtime": "kubepods", "container": id, "pod": uid, "unit": nil},
-		{"pid": 31.0, "cgroup": "/system.slice/cron.service", "runtime": nil, "container": nil, "pod": nil, "unit": "cron.service"},
-		{"pid": 30.0, "container": id},
-		{"pid": 32.0, "cgroup": nil, "container": nil},
+	for i, want := range []struct {
+		pid   float64
+		place any
+	}{
+		{20, map[string]any{"cgroup": "/kubepods/burstable/pod" + uid + "/" + id, "runtime": "kubepods", "container": id, "pod": uid, "unit": nil}},
+		{31, map[string]any{"cgroup": "/system.slice/cron.service", "runtime": nil, "container": nil, "pod": nil, "unit": "cron.service"}},
+		{30, nil},
+		{32, nil},
 	} {
-		for key, value := range want {
-			if of := got.Recordings[0].Processes[i]; of[key] != value {
-				t.Errorf("process %v: %s is %v, want %v", of["pid"], key, of[key], value)
-			}
+		of := got.Recordings[0].Processes[i]
+		if of["pid"] != want.pid || want.pid != 30 && !reflect.DeepEqual(of["place"], want.place) {
+			t.Errorf("process %v is in %v, want %v in %v", of["pid"], of["place"], want.pid, want.place)
+		}
+		if in, _ := of["place"].(map[string]any); want.pid == 30 && in["container"] != id {
+			t.Errorf("process 30 is in %v, want the container %s", in, id)
 		}
 	}
 }

@@ -93,17 +93,22 @@ type TypeReport struct {
 
 // ProcessReport is a process that was on a CPU.
 type ProcessReport struct {
-	PID       int32   `json:"pid"`
-	NSPID     *int32  `json:"ns_pid"`
-	Comm      string  `json:"comm"`
-	Label     string  `json:"label"`
-	Cgroup    *string `json:"cgroup"`
+	PID     int32        `json:"pid"`
+	NSPID   *int32       `json:"ns_pid"`
+	Comm    string       `json:"comm"`
+	Label   string       `json:"label"`
+	Place   *PlaceReport `json:"place"`
+	StartNs int64        `json:"start_ns"`
+	CPUNs   int64        `json:"cpu_ns"`
+}
+
+// PlaceReport is where the first thread of a process was last.
+type PlaceReport struct {
+	Cgroup    string  `json:"cgroup"`
 	Runtime   *string `json:"runtime"`
 	Container *string `json:"container"`
 	Pod       *string `json:"pod"`
 	Unit      *string `json:"unit"`
-	StartNs   int64   `json:"start_ns"`
-	CPUNs     int64   `json:"cpu_ns"`
 }
 
 // ThreadsReport is what the threads did, added up: see [ThreadTimes].
@@ -247,11 +252,8 @@ func (r *Recording) report() RecordingReport {
 			if p.NsPid != 0 {
 				report.NSPID = &p.NsPid
 			}
-			path, place := r.labels.cgroupOf(p)
-			for to, text := range map[**string]string{&report.Cgroup: path, &report.Runtime: place.Runtime, &report.Container: place.ID, &report.Pod: place.Pod, &report.Unit: place.Unit} {
-				if text != "" {
-					*to = &text
-				}
+			if path, in := r.labels.cgroupOf(p); path != "" {
+				report.Place = &PlaceReport{path, orNull(in.Runtime), orNull(in.ID), orNull(in.Pod), orNull(in.Unit)}
 			}
 			return report
 		}),
@@ -359,4 +361,12 @@ func costReport(c *format.RecorderCost) *CostReport {
 			return ProgramReport{p.Name, p.Runs, p.Ns, p.RecursionMisses}
 		}),
 	}
+}
+
+// orNull is null for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

@@ -15,7 +15,7 @@ import (
 // sources measures what an event of each source costs, for wprof-record --list: the recorder measures itself, beside a workload of
 // everything that it can record.
 func (b *bench) sources() error {
-	const command = "wprof-record --list --measure --json, beside perf bench sched pipe, execs and fsync"
+	const command = "wprof-record --list --measure --json, beside perf bench sched pipe, execs, fsync, signals, moves and datagrams"
 	ns, bytes := map[string][]float64{}, map[string][]float64{}
 	var order []string
 	for range b.few() {
@@ -68,16 +68,42 @@ func (b *bench) sources() error {
 func startMixture(folder string) (stop func(), err error) {
 	const script = `taskset -c 1 perf bench sched pipe -l 100000000 >/dev/null & pipe=$!
 trap 'kill $pipe; exit' TERM
-while :; do /bin/true; dd if=/dev/zero of="$0" bs=64k count=1 conv=fsync status=none; sleep 0.002; done`
+trap : USR1
+while :; do
+	/bin/true
+	dd if=/dev/zero of="$0" bs=64k count=1 conv=fsync status=none
+	for i in 1 2 3 4 5 6 7 8 9 10; do kill -USR1 $$; done
+	taskset -cp 0 $$ >/dev/null
+	taskset -cp 0,1 $$ >/dev/null
+	sleep 0.002
+done`
 	cmd := exec.Command("bash", "-c", script, filepath.Join(folder, "mixture"))
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	done, ended := make(chan struct{}), make(chan error)
+	go func() { ended <- sendUntil(done) }()
 	time.Sleep(200 * time.Millisecond)
 	return func() {
+		close(done)
+		<-ended
 		_ = exec.Command("kill", fmt.Sprint(cmd.Process.Pid)).Run()
 		_ = cmd.Wait()
 	}, nil
+}
+
+// sendUntil sends datagrams on loopback, a hundred a millisecond at most.
+func sendUntil(done <-chan struct{}) error {
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(time.Millisecond):
+		}
+		if _, err := datagrams(100).seconds(); err != nil {
+			return err
+		}
+	}
 }
 
 // tracepoints measures a tracepoint with few numbers, and one with a text of variable length.

@@ -111,7 +111,8 @@ func (m *sampleMaker) thread(i int) {
 	share := max(1, len(m.leaves)*12/m.threads)
 	first := min(i/12*share, len(m.leaves)-1)
 	m.own = m.leaves[first:min(first+share, len(m.leaves))]
-	l := profile.Label{PID: pid, TID: pid + int32(i%12), Comm: fmt.Sprintf("worker-%d", i%12), Process: fmt.Sprintf("server%d", i/12), Cgroup: fmt.Sprintf("/unit%d", i%5), Container: fmt.Sprintf("docker:%d", i%3)}
+	l := profile.Label{PID: pid, TID: pid + int32(i%12), Comm: fmt.Sprintf("worker-%d", i%12), Process: fmt.Sprintf("server%d", i/12)}
+	l.SetPlace(profile.Place{Cgroup: fmt.Sprintf("/unit%d", i%5), Container: fmt.Sprintf("docker:%d", i%3)})
 	m.p.Labels = append(m.p.Labels, l)
 	label := profile.LabelID(len(m.p.Labels) - 1)
 	t := &profile.Thread{TID: l.TID, PID: pid, Label: label, Lifetime: m.p.About.Span}

@@ -161,9 +161,9 @@ func RootName(l *profile.Label, by Root) string {
 	case by == ByProcess:
 		return l.Process
 	case by == ByCgroup:
-		return cmp.Or(l.Cgroup, profile.UnknownCgroup)
+		return cmp.Or(l.Place().Cgroup, profile.UnknownCgroup)
 	case by == ByContainer:
-		return cmp.Or(l.Container, profile.UnknownCgroup)
+		return cmp.Or(l.Place().Container, profile.UnknownCgroup)
 	case by == ByThread && l.PID != 0:
 		return l.Thread() + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
 	}

@@ -172,7 +172,7 @@ func (e *pageEncoder) encodeLabels() {
 		}
 		e.tables.Labels++
 		l := &e.use.p.Labels[i]
-		if l.Cgroup != "" && l.Cgroup != profile.UnknownCgroup {
+		if in := l.Place().Cgroup; in != "" && in != profile.UnknownCgroup {
 			e.tables.Cgroups = true
 		}
 		for _, by := range labelRoots() {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+	"unique"
 )
 
 // A timer samples every CPU at equal distances, so each sample stands for the same time on the CPU, whatever the length of the
@@ -154,7 +155,7 @@ type poolKey struct {
 	pid     int32
 	process string
 	comm    string
-	cgroup  string
+	cgroup  unique.Handle[Place]
 	cpu     uint32
 }
 
@@ -217,7 +218,7 @@ func (a *attribution) keyOf(of *CellKey, anyProcess bool) poolKey {
 		key.cpu = of.CPU
 	}
 	if a.apart.Cgroups {
-		key.cgroup = l.Cgroup
+		key.cgroup = l.place
 	}
 	return key
 }

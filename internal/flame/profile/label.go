@@ -51,7 +51,7 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 		l.Process = c.interner.sharedText(cmdline.OfTask(c.r, d, l.ProcessComm))
 	}
 	if c.o.Cgroups && d != nil {
-		l.Cgroup, l.Container = c.cgroup(d)
+		l.SetPlace(c.placeOf(d))
 	}
 	return c.internLabel(l)
 }
@@ -62,18 +62,17 @@ const (
 	NoContainer   = "[no container]"
 )
 
-// cgroup returns the path of a thread's cgroup, and the label of its container.
-func (c *collector) cgroup(d *format.Task) (path, in string) {
+func (c *collector) placeOf(d *format.Task) Place {
 	text := c.r.Text(d.Cgroup)
 	if text == nil || !container.IsPath(text.Text) {
-		return UnknownCgroup, UnknownCgroup
+		return Place{UnknownCgroup, UnknownCgroup}
 	}
+	in := Place{c.name(text.Text), NoContainer}
 	place := container.Of(string(text.Text))
-	in = NoContainer
 	if label := place.Label(); label != "" {
-		in = c.name([]byte(label))
+		in.Container = c.name([]byte(label))
 	}
-	return c.name(text.Text), in
+	return in
 }
 
 func (c *collector) name(name []byte) string {

@@ -109,7 +109,7 @@ func (c *collector) mergeLeast() {
 	maps.DeleteFunc(c.ended, func(_ LabelID, t *thread) bool { return least[t] })
 	for _, t := range all {
 		of := &c.p.Labels[t.Label]
-		label := Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads, Cgroup: of.Cgroup, Container: of.Container}
+		label := Label{Comm: MoreThreads, Process: MoreThreads, ProcessComm: MoreThreads, place: of.place}
 		if one := c.nameOf(t.Label); names[one] > 1 {
 			label = one
 		}
@@ -128,5 +128,5 @@ func (c *collector) mergeLeast() {
 // nameOf returns a label without its pid, tid and command line: there may be as many of these as processes.
 func (c *collector) nameOf(id LabelID) Label {
 	l := &c.p.Labels[id]
-	return Label{Comm: l.Comm, Process: l.ProcessComm, ProcessComm: l.ProcessComm, Cgroup: l.Cgroup, Container: l.Container}
+	return Label{Comm: l.Comm, Process: l.ProcessComm, ProcessComm: l.ProcessComm, place: l.place}
 }

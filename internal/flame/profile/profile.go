@@ -2,6 +2,7 @@ package profile
 
 import (
 	"time"
+	"unique"
 
 	"wprof/format"
 	"wprof/internal/waits"
@@ -162,11 +163,24 @@ type Node struct {
 // Label is a name that a thread had. All names are printable.
 type Label struct {
 	PID, TID    int32
-	Comm        string // of the thread
-	Process     string // the short label of its process's command line: see [cmdline.Label]
-	ProcessComm string // the name that the kernel has of its process
-	// With Options.Cgroups: the path of its cgroup, and its container.
-	Cgroup, Container string
+	Comm        string               // of the thread
+	Process     string               // the short label of its process's command line: see [cmdline.Label]
+	ProcessComm string               // the name that the kernel has of its process
+	place       unique.Handle[Place] // with Options.Cgroups; zero: there is none. A word, because many threads are in the same place
+}
+
+// Place is where a thread runs: the path of its cgroup, and its container.
+type Place struct{ Cgroup, Container string }
+
+// SetPlace sets where the thread runs.
+func (l *Label) SetPlace(in Place) { l.place = unique.Make(in) }
+
+// Place returns where the thread runs; the texts are empty without Options.Cgroups.
+func (l *Label) Place() Place {
+	if l.place == (unique.Handle[Place]{}) {
+		return Place{}
+	}
+	return l.place.Value()
 }
 
 // Thread returns the thread's name, or that of its process if it has none of its own.

@@ -172,7 +172,6 @@ func (r *renumbering) begin(c *collector) {
 func (r *renumbering) label(c *collector, id LabelID) LabelID {
 	if id != 0 && r.newLabels[id] == 0 {
 		l := r.labels[id]
-		l.Cgroup, l.Container = r.interner.sharedText(l.Cgroup), r.interner.sharedText(l.Container)
 		l.Comm, l.Process, l.ProcessComm = r.interner.sharedText(l.Comm), r.interner.sharedText(l.Process), r.interner.sharedText(l.ProcessComm)
 		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
 	}
