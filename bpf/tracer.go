@@ -116,9 +116,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.options.findPreemptCount(spec, read.types); err != nil {
 		return err
 	}
+	dropUnusedMaps(spec)
 	rawTracepoint := spec.Programs[rawTracepointProgram]
 	delete(spec.Programs, rawTracepointProgram) // not every kernel accepts it as it is
-	dropUnusedMaps(spec)
 	if err := t.loadPrograms(spec, read.types); err != nil {
 		return err
 	}

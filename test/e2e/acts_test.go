@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/test/engine"
 	"wprof/test/tools"
 )
 
@@ -140,6 +142,9 @@ func TestActsAreRecordedOnceEach(t *testing.T) {
 	if len(pages) != did.Pages {
 		t.Errorf("%d pages were touched, %d have faults", did.Pages, len(pages))
 	}
+	checkSourcesInEngine(t, file, map[string]string{
+		"Signals": "signal_sent,signal_delivered", "Page faults": "fault,major_fault", "Migrations": "migrate", "io_uring": "io_uring",
+	})
 	if handler := handlerName(t, file); handler != "count_signal" {
 		t.Errorf("the handler is called %q", handler)
 	}
@@ -159,6 +164,24 @@ func handlerName(t *testing.T, file string) string {
 		}
 	}
 	return ""
+}
+
+// checkSourcesInEngine compares the slices that Perfetto's engine has on the tracks of sources with the JSON lines, by the tracks' names.
+func checkSourcesInEngine(t *testing.T, file string, tracks map[string]string) {
+	t.Helper()
+	engine.Need(t)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	has := map[string]int{}
+	for _, row := range engine.Query(t, trace, `select t.name as track, count(s.id) as n from slice s join track t on s.track_id = t.id group by t.name`)[0] {
+		n, _ := strconv.Atoi(fmt.Sprint(row["n"]))
+		has[fmt.Sprint(row["track"])] = n
+	}
+	for track, types := range tracks {
+		if n := len(sourceLines(t, file, strings.Split(types, ",")...)); n == 0 || has[track] != n {
+			t.Errorf("the engine has %d slices on the track %s, the lines are %d", has[track], track, n)
+		}
+	}
 }
 
 // diskCounts are columns of /proc/diskstats, for all devices together.
@@ -261,6 +284,7 @@ func TestRequestsAreThoseThatTheKernelCounts(t *testing.T) {
 			}
 		}
 	}
+	checkDiskTracks(t, file)
 	if seen < 20 {
 		t.Errorf("only %d requests are in both", seen)
 	}
@@ -331,4 +355,24 @@ func memoryCgroup(t *testing.T, limit int) (path string) {
 	}
 	t.Fatal("no memory cgroup can be made")
 	return ""
+}
+
+// checkDiskTracks finds a track of requests, and a counter of those that it still has, for each device.
+func checkDiskTracks(t *testing.T, file string) {
+	t.Helper()
+	devices := map[string]int{}
+	for _, l := range sourceLines(t, file, "block") {
+		device, _ := l.Args["device"].(string)
+		devices[device]++
+	}
+	engine.Need(t)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	for device, want := range devices {
+		rows := engine.Query(t, trace, `select (select count(*) from slice s join track t on s.track_id = t.id where t.name = 'Disk `+device+`') as slices,
+			(select count(*) from counter c join counter_track t on c.track_id = t.id where t.name = 'Disk `+device+` depth') as depths`)[0]
+		if got := fmt.Sprint(rows[0]["slices"], " ", rows[0]["depths"]); got != fmt.Sprint(want, " ", want) {
+			t.Errorf("the engine has %s slices and depths of %s, the lines are %d", got, device, want)
+		}
+	}
 }

@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults,
 	}
 }
 
@@ -457,4 +457,31 @@ func calls(c *capture) [][]any {
 		rows = append(rows, []any{k.pid, k.name, k.call, s.n, ms(s.total), ms(s.longest), s.failed})
 	}
 	return first(rows, -5, 1, 2, 3)
+}
+
+func faults(c *capture) [][]any {
+	type key struct {
+		process
+		file string
+	}
+	type sum struct{ n, writes int64 }
+	sums := make(map[key]*sum)
+	for _, l := range c.events["typed"] {
+		if l.Name != "fault" || l.Args.File == "" {
+			continue
+		}
+		k := key{process{l.Task.PID, l.Task.PComm}, l.Args.File}
+		if sums[k] == nil {
+			sums[k] = &sum{}
+		}
+		sums[k].n++
+		if l.Args.Access == "write" {
+			sums[k].writes++
+		}
+	}
+	var rows [][]any
+	for k, s := range sums {
+		rows = append(rows, []any{k.pid, k.name, k.file, s.n, s.writes})
+	}
+	return first(rows, -4, 1, 2, 3)
 }

@@ -42,7 +42,9 @@ type line struct {
 	Name          string `json:"name"`
 	Group         string `json:"group"`
 	Args          struct {
-		Error string `json:"error"`
+		Error  string `json:"error"`
+		File   string `json:"file"`
+		Access string `json:"access"`
 	} `json:"args"`
 
 	Version string `json:"version"`

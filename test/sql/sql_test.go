@@ -19,14 +19,14 @@ import (
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
 func TestQueriesAgreeWithTheLines(t *testing.T) {
-	machine := record(t, "-a", "-f", "syscall")
+	machine := record(t, "-a", "-f", "syscall,fault")
 	for _, c := range []struct {
 		name, capture string
 		start         int64
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", recordByDefault(t, "-f", "syscall"), 0, nil},
+		{"processes", recordByDefault(t, "-f", "syscall,fault"), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
