@@ -211,9 +211,10 @@ func pingPongWakesBothWays(t *testing.T, r recording) {
 		row := one(t, r.trace, fmt.Sprintf(`
 			select count(*) as n from thread_state s join thread wakee using (utid) join thread waker on waker.utid = s.waker_utid
 			where wakee.tid = %d and waker.tid = %d`, edge.wakee, edge.waker))
-		// Who has not gone to sleep yet when its turn comes is not woken: often, where two CPUs are busy otherwise.
-		if n := number(t, row, "n"); n < loops/10 || n > loops {
-			t.Errorf("%d woke %d %d times, want up to %d", edge.waker, edge.wakee, n, loops)
+		// Who has not gone to sleep yet when its turn comes is not woken: often, where two CPUs are busy otherwise. The parent also wakes the
+		// child that it forks, and the child's end the parent.
+		if n := number(t, row, "n"); n < loops/10 || n > loops+1 {
+			t.Errorf("%d woke %d %d times, want up to %d", edge.waker, edge.wakee, n, loops+1)
 		}
 	}
 }
