@@ -33,25 +33,17 @@ static const char send_name[] = "%s tx-%u", receive_name[] = "%s rx-%u";
 /* The id of the name of a queue, like eth0 tx-1; 0: there is no room for it. */
 static __noinline __u64 intern_queue(__u64 key, __u64 device_name, __u32 queue, bool sends)
 {
-	__u64 id = mix64(key) | 1, args[2] = {device_name, queue};
-	struct stack_mark mark = stack_mark_of(id);
-	struct rec_text *rec;
+	struct new_text new = begin_text(key);
+	__u64 args[2] = {device_name, queue};
 	long length;
 
-	if (!mark.at)
-		return 0;
-	if (*mark.at == mark.value)
-		return id;
-	rec = begin_text(id);
-	if (!rec)
-		return 0;
+	if (!new.rec)
+		return new.id;
 	if (sends)
-		length = bpf_snprintf(rec->text, sizeof(rec->text), send_name, args, sizeof(args));
+		length = bpf_snprintf(new.rec->text, sizeof(new.rec->text), send_name, args, sizeof(args));
 	else
-		length = bpf_snprintf(rec->text, sizeof(rec->text), receive_name, args, sizeof(args));
-	if (length < 0)
-		rec->text[0] = 0;
-	return end_text(rec, &mark);
+		length = bpf_snprintf(new.rec->text, sizeof(new.rec->text), receive_name, args, sizeof(args));
+	return end_text(&new, length);
 }
 
 /* Counts a packet, and returns the counts with it. */
@@ -117,21 +109,12 @@ int netif_receive_skb(unsigned long long *ctx)
 /* The id of the name of a reason in the running kernel; 0: there is no room for it. */
 static __noinline __u64 intern_reason(__u32 reason)
 {
-	__u64 id = mix64((__u64)reason << 32 | TYPE_DROP) | 1;
 	struct btf_ptr value = {.ptr = &reason, .type_id = bpf_core_type_id_kernel(enum skb_drop_reason)};
-	struct stack_mark mark = stack_mark_of(id);
-	struct rec_text *rec;
+	struct new_text new = begin_text((__u64)reason << 32 | TYPE_DROP);
 
-	if (!mark.at)
-		return 0;
-	if (*mark.at == mark.value)
-		return id;
-	rec = begin_text(id);
-	if (!rec)
-		return 0;
-	if (bpf_snprintf_btf(rec->text, sizeof(rec->text), &value, sizeof(value), BTF_COMPACT) < 0)
-		rec->text[0] = 0;
-	return end_text(rec, &mark);
+	if (!new.rec)
+		return new.id;
+	return end_text(&new, bpf_snprintf_btf(new.rec->text, sizeof(new.rec->text), &value, sizeof(value), BTF_COMPACT));
 }
 
 #define DROP_VALUES 5
@@ -183,19 +166,28 @@ static __always_inline void write_ends(__u64 *values, struct sock *sk)
 
 #define END_WORDS (2 * sizeof(struct rec_endpoint) / sizeof(__u64))
 
+/* Room for an event of a connection, whose values after both ends begin at END_WORDS; NULL: it is not recorded. */
+static __always_inline __u64 *reserve_connection(__u32 type, struct sock *sk, __u32 more)
+{
+	__u64 *values;
+
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return NULL;
+	values = reserve_typed(type, 0, END_WORDS + more);
+	if (values)
+		write_ends(values, sk);
+	return values;
+}
+
 SEC("tp_btf/tcp_retransmit_skb")
 int tcp_retransmit_skb(unsigned long long *ctx)
 {
 	struct sock *sk = (struct sock *)argument_word(ctx, 0);
 	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 1);
-	__u64 *values;
+	__u64 *values = reserve_connection(TYPE_RETRANSMIT, sk, 2);
 
-	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
-		return 0;
-	values = reserve_typed(TYPE_RETRANSMIT, 0, END_WORDS + 2);
 	if (!values)
 		return 0;
-	write_ends(values, sk);
 	values[END_WORDS] = BPF_CORE_READ(sk, __sk_common.skc_state);
 	values[END_WORDS + 1] = skb ? BPF_CORE_READ(skb, len) : 0;
 	submit_typed(values, END_WORDS + 2);
@@ -205,15 +197,10 @@ int tcp_retransmit_skb(unsigned long long *ctx)
 SEC("tp_btf/inet_sock_set_state")
 int inet_sock_set_state(unsigned long long *ctx)
 {
-	struct sock *sk = (struct sock *)argument_word(ctx, 0);
-	__u64 *values;
+	__u64 *values = reserve_connection(TYPE_TCP_STATE, (struct sock *)argument_word(ctx, 0), 2);
 
-	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
-		return 0;
-	values = reserve_typed(TYPE_TCP_STATE, 0, END_WORDS + 2);
 	if (!values)
 		return 0;
-	write_ends(values, sk);
 	values[END_WORDS] = (__u32)argument_word(ctx, 1);
 	values[END_WORDS + 1] = (__u32)argument_word(ctx, 2);
 	submit_typed(values, END_WORDS + 2);
@@ -225,14 +212,10 @@ SEC("tp_btf/inet_sk_error_report")
 int inet_sk_error_report(unsigned long long *ctx)
 {
 	struct sock *sk = (struct sock *)argument_word(ctx, 0);
-	__u64 *values;
+	__u64 *values = reserve_connection(TYPE_SOCKET_ERROR, sk, 1);
 
-	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
-		return 0;
-	values = reserve_typed(TYPE_SOCKET_ERROR, 0, END_WORDS + 1);
 	if (!values)
 		return 0;
-	write_ends(values, sk);
 	values[END_WORDS] = BPF_CORE_READ(sk, sk_err);
 	submit_typed(values, END_WORDS + 1);
 	return 0;

@@ -39,42 +39,47 @@ static __always_inline void submit_typed(__u64 *values, __u32 count)
 	submit((struct rec_typed *)values - 1, sizeof(struct rec_typed) + count * sizeof(__u64));
 }
 
-/* A text is written once a generation, like a stack. */
-static __always_inline struct rec_text *begin_text(__u64 id)
-{
-	struct rec_text *rec = reserve(REC_TEXT, 0, 0, sizeof(*rec));
+/* A text that is being written: once a generation, like a stack. */
+struct new_text {
+	struct rec_text *rec; /* NULL: it was written before, or there is no room for it */
+	struct stack_mark mark;
+	__u64 id; /* 0: there is no room for it */
+};
 
-	if (rec)
-		rec->id = id;
-	return rec;
+static __always_inline struct new_text begin_text(__u64 key)
+{
+	struct new_text text = {.id = mix64(key) | 1};
+
+	text.mark = stack_mark_of(text.id);
+	if (text.mark.at && *text.mark.at == text.mark.value)
+		return text;
+	if (text.mark.at)
+		text.rec = reserve(REC_TEXT, 0, 0, sizeof(*text.rec));
+	if (text.rec)
+		text.rec->id = text.id;
+	else
+		text.id = 0;
+	return text;
 }
 
-static __always_inline __u64 end_text(struct rec_text *rec, const struct stack_mark *mark)
+/* result is what the function that wrote the text has returned: negative if it failed. */
+static __always_inline __u64 end_text(struct new_text *text, long result)
 {
-	__u64 id = rec->id;
-
-	submit(rec, sizeof(*rec));
-	*mark->at = mark->value;
-	return id;
+	if (result < 0)
+		text->rec->text[0] = 0;
+	submit(text->rec, sizeof(*text->rec));
+	*text->mark.at = text->mark.value;
+	return text->id;
 }
 
 /* The id of a text of the kernel, which stays the same while key does; 0: there is no room for it. */
 static __noinline __u64 intern_text_of(__u64 text, __u64 key)
 {
-	__u64 id = mix64(key) | 1;
-	struct stack_mark mark = stack_mark_of(id);
-	struct rec_text *rec;
+	struct new_text new = begin_text(key);
 
-	if (!mark.at)
-		return 0;
-	if (*mark.at == mark.value)
-		return id;
-	rec = begin_text(id);
-	if (!rec)
-		return 0;
-	if (bpf_probe_read_kernel_str(rec->text, sizeof(rec->text), (void *)text) < 0)
-		rec->text[0] = 0;
-	return end_text(rec, &mark);
+	if (!new.rec)
+		return new.id;
+	return end_text(&new, bpf_probe_read_kernel_str(new.rec->text, sizeof(new.rec->text), (void *)text));
 }
 
 /* The same of a text that is where it is for longer than a generation. */
@@ -88,20 +93,11 @@ static const char symbol_format[] = "%ps";
 /* The id of the name of a kernel function; 0: there is no room for it. */
 static __noinline __u64 intern_symbol(__u64 address)
 {
-	__u64 id = mix64(~address) | 1;
-	struct stack_mark mark = stack_mark_of(id);
-	struct rec_text *rec;
+	struct new_text new = begin_text(~address);
 
-	if (!mark.at)
-		return 0;
-	if (*mark.at == mark.value)
-		return id;
-	rec = begin_text(id);
-	if (!rec)
-		return 0;
-	if (bpf_snprintf(rec->text, sizeof(rec->text), symbol_format, &address, sizeof(address)) < 0)
-		rec->text[0] = 0;
-	return end_text(rec, &mark);
+	if (!new.rec)
+		return new.id;
+	return end_text(&new, bpf_snprintf(new.rec->text, sizeof(new.rec->text), symbol_format, &address, sizeof(address)));
 }
 
 const volatile bool source_kernel, source_user; /* stacks */
