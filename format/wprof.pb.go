@@ -24,6 +24,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CacheType int32
+
+const (
+	CacheType_CACHE_UNKNOWN     CacheType = 0
+	CacheType_CACHE_DATA        CacheType = 1
+	CacheType_CACHE_INSTRUCTION CacheType = 2
+	CacheType_CACHE_UNIFIED     CacheType = 3
+)
+
+// Enum value maps for CacheType.
+var (
+	CacheType_name = map[int32]string{
+		0: "CACHE_UNKNOWN",
+		1: "CACHE_DATA",
+		2: "CACHE_INSTRUCTION",
+		3: "CACHE_UNIFIED",
+	}
+	CacheType_value = map[string]int32{
+		"CACHE_UNKNOWN":     0,
+		"CACHE_DATA":        1,
+		"CACHE_INSTRUCTION": 2,
+		"CACHE_UNIFIED":     3,
+	}
+)
+
+func (x CacheType) Enum() *CacheType {
+	p := new(CacheType)
+	*p = x
+	return p
+}
+
+func (x CacheType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CacheType) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[0].Descriptor()
+}
+
+func (CacheType) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[0]
+}
+
+func (x CacheType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CacheType.Descriptor instead.
+func (CacheType) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{0}
+}
+
 type TaskFlag int32
 
 const (
@@ -63,11 +115,11 @@ func (x TaskFlag) String() string {
 }
 
 func (TaskFlag) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[0].Descriptor()
+	return file_wprof_proto_enumTypes[1].Descriptor()
 }
 
 func (TaskFlag) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[0]
+	return &file_wprof_proto_enumTypes[1]
 }
 
 func (x TaskFlag) Number() protoreflect.EnumNumber {
@@ -76,7 +128,7 @@ func (x TaskFlag) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskFlag.Descriptor instead.
 func (TaskFlag) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{0}
+	return file_wprof_proto_rawDescGZIP(), []int{1}
 }
 
 type ModuleKind int32
@@ -124,11 +176,11 @@ func (x ModuleKind) String() string {
 }
 
 func (ModuleKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[1].Descriptor()
+	return file_wprof_proto_enumTypes[2].Descriptor()
 }
 
 func (ModuleKind) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[1]
+	return &file_wprof_proto_enumTypes[2]
 }
 
 func (x ModuleKind) Number() protoreflect.EnumNumber {
@@ -137,7 +189,7 @@ func (x ModuleKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModuleKind.Descriptor instead.
 func (ModuleKind) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{1}
+	return file_wprof_proto_rawDescGZIP(), []int{2}
 }
 
 // Why the user part of a stack ends where it does.
@@ -186,11 +238,11 @@ func (x StackEnd) String() string {
 }
 
 func (StackEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[2].Descriptor()
+	return file_wprof_proto_enumTypes[3].Descriptor()
 }
 
 func (StackEnd) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[2]
+	return &file_wprof_proto_enumTypes[3]
 }
 
 func (x StackEnd) Number() protoreflect.EnumNumber {
@@ -199,7 +251,7 @@ func (x StackEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StackEnd.Descriptor instead.
 func (StackEnd) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{2}
+	return file_wprof_proto_rawDescGZIP(), []int{3}
 }
 
 type ValueType int32
@@ -265,11 +317,11 @@ func (x ValueType) String() string {
 }
 
 func (ValueType) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[3].Descriptor()
+	return file_wprof_proto_enumTypes[4].Descriptor()
 }
 
 func (ValueType) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[3]
+	return &file_wprof_proto_enumTypes[4]
 }
 
 func (x ValueType) Number() protoreflect.EnumNumber {
@@ -278,7 +330,7 @@ func (x ValueType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ValueType.Descriptor instead.
 func (ValueType) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{3}
+	return file_wprof_proto_rawDescGZIP(), []int{4}
 }
 
 type TypeShape int32
@@ -317,11 +369,11 @@ func (x TypeShape) String() string {
 }
 
 func (TypeShape) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[4].Descriptor()
+	return file_wprof_proto_enumTypes[5].Descriptor()
 }
 
 func (TypeShape) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[4]
+	return &file_wprof_proto_enumTypes[5]
 }
 
 func (x TypeShape) Number() protoreflect.EnumNumber {
@@ -330,7 +382,7 @@ func (x TypeShape) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TypeShape.Descriptor instead.
 func (TypeShape) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{4}
+	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
 type TypeTrack int32
@@ -369,11 +421,11 @@ func (x TypeTrack) String() string {
 }
 
 func (TypeTrack) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[5].Descriptor()
+	return file_wprof_proto_enumTypes[6].Descriptor()
 }
 
 func (TypeTrack) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[5]
+	return &file_wprof_proto_enumTypes[6]
 }
 
 func (x TypeTrack) Number() protoreflect.EnumNumber {
@@ -382,7 +434,7 @@ func (x TypeTrack) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TypeTrack.Descriptor instead.
 func (TypeTrack) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{5}
+	return file_wprof_proto_rawDescGZIP(), []int{6}
 }
 
 // TypeInterrupts is whether the thread of an event ran while the event lasted.
@@ -419,11 +471,11 @@ func (x TypeInterrupts) String() string {
 }
 
 func (TypeInterrupts) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[6].Descriptor()
+	return file_wprof_proto_enumTypes[7].Descriptor()
 }
 
 func (TypeInterrupts) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[6]
+	return &file_wprof_proto_enumTypes[7]
 }
 
 func (x TypeInterrupts) Number() protoreflect.EnumNumber {
@@ -432,7 +484,7 @@ func (x TypeInterrupts) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TypeInterrupts.Descriptor instead.
 func (TypeInterrupts) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{6}
+	return file_wprof_proto_rawDescGZIP(), []int{7}
 }
 
 type ValueHint int32
@@ -480,11 +532,11 @@ func (x ValueHint) String() string {
 }
 
 func (ValueHint) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[7].Descriptor()
+	return file_wprof_proto_enumTypes[8].Descriptor()
 }
 
 func (ValueHint) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[7]
+	return &file_wprof_proto_enumTypes[8]
 }
 
 func (x ValueHint) Number() protoreflect.EnumNumber {
@@ -493,7 +545,7 @@ func (x ValueHint) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ValueHint.Descriptor instead.
 func (ValueHint) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{7}
+	return file_wprof_proto_rawDescGZIP(), []int{8}
 }
 
 // What a file descriptor refers to.
@@ -572,11 +624,11 @@ func (x FileKind) String() string {
 }
 
 func (FileKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_wprof_proto_enumTypes[8].Descriptor()
+	return file_wprof_proto_enumTypes[9].Descriptor()
 }
 
 func (FileKind) Type() protoreflect.EnumType {
-	return &file_wprof_proto_enumTypes[8]
+	return &file_wprof_proto_enumTypes[9]
 }
 
 func (x FileKind) Number() protoreflect.EnumNumber {
@@ -585,7 +637,7 @@ func (x FileKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileKind.Descriptor instead.
 func (FileKind) EnumDescriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{8}
+	return file_wprof_proto_rawDescGZIP(), []int{9}
 }
 
 // ClockSnapshot holds several clocks read at one moment.
@@ -650,10 +702,13 @@ func (x *ClockSnapshot) GetRealtime() int64 {
 }
 
 type Cpu struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Node          int32                  `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
-	Offline       bool                   `protobuf:"varint,3,opt,name=offline,proto3" json:"offline,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Node    int32                  `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
+	Offline bool                   `protobuf:"varint,3,opt,name=offline,proto3" json:"offline,omitempty"`
+	// Cores are numbered from 0 in the order of their first CPUs, packages as the kernel does. Unset: not known, as of offline CPUs.
+	Core          *uint32 `protobuf:"varint,4,opt,name=core,proto3,oneof" json:"core,omitempty"`
+	Package       *uint32 `protobuf:"varint,5,opt,name=package,proto3,oneof" json:"package,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -709,6 +764,89 @@ func (x *Cpu) GetOffline() bool {
 	return false
 }
 
+func (x *Cpu) GetCore() uint32 {
+	if x != nil && x.Core != nil {
+		return *x.Core
+	}
+	return 0
+}
+
+func (x *Cpu) GetPackage() uint32 {
+	if x != nil && x.Package != nil {
+		return *x.Package
+	}
+	return 0
+}
+
+// Cache is all caches of one level, type and size.
+type Cache struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         uint32                 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	Type          uint32                 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`        // CacheType
+	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`        // bytes of one; 0: not known
+	Used          []uint32               `protobuf:"varint,4,rep,packed,name=used,proto3" json:"used,omitempty"` // which of these caches each CPU uses, from 1, in the order of Session.cpus; 0: none, or not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cache) Reset() {
+	*x = Cache{}
+	mi := &file_wprof_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cache) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cache) ProtoMessage() {}
+
+func (x *Cache) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cache.ProtoReflect.Descriptor instead.
+func (*Cache) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Cache) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Cache) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *Cache) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Cache) GetUsed() []uint32 {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
 // Source is what takes samples. An event of kind sample names it by its id.
 type Source struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -721,7 +859,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_wprof_proto_msgTypes[2]
+	mi := &file_wprof_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +871,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[2]
+	mi := &file_wprof_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +884,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{2}
+	return file_wprof_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Source) GetId() uint32 {
@@ -780,7 +918,7 @@ type KeyValue struct {
 
 func (x *KeyValue) Reset() {
 	*x = KeyValue{}
-	mi := &file_wprof_proto_msgTypes[3]
+	mi := &file_wprof_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +930,7 @@ func (x *KeyValue) String() string {
 func (*KeyValue) ProtoMessage() {}
 
 func (x *KeyValue) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[3]
+	mi := &file_wprof_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +943,7 @@ func (x *KeyValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyValue.ProtoReflect.Descriptor instead.
 func (*KeyValue) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{3}
+	return file_wprof_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *KeyValue) GetKey() string {
@@ -846,13 +984,14 @@ type Session struct {
 	RangeEnd      int64                  `protobuf:"varint,19,opt,name=range_end,json=rangeEnd,proto3" json:"range_end,omitempty"`
 	RecorderPid   uint32                 `protobuf:"varint,20,opt,name=recorder_pid,json=recorderPid,proto3" json:"recorder_pid,omitempty"`
 	Sources       []*Source              `protobuf:"bytes,21,rep,name=sources,proto3" json:"sources,omitempty"`
+	Caches        []*Cache               `protobuf:"bytes,22,rep,name=caches,proto3" json:"caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +1003,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +1016,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{4}
+	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Session) GetId() uint64 {
@@ -1027,6 +1166,13 @@ func (x *Session) GetSources() []*Source {
 	return nil
 }
 
+func (x *Session) GetCaches() []*Cache {
+	if x != nil {
+		return x.Caches
+	}
+	return nil
+}
+
 // Task is one thread under one name.
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1049,7 +1195,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1207,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1220,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{5}
+	return file_wprof_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Task) GetId() uint32 {
@@ -1180,7 +1326,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1338,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1351,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{6}
+	return file_wprof_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Command) GetId() uint32 {
@@ -1252,7 +1398,7 @@ type Module struct {
 
 func (x *Module) Reset() {
 	*x = Module{}
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1410,7 @@ func (x *Module) String() string {
 func (*Module) ProtoMessage() {}
 
 func (x *Module) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1423,7 @@ func (x *Module) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Module.ProtoReflect.Descriptor instead.
 func (*Module) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{7}
+	return file_wprof_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Module) GetId() uint32 {
@@ -1369,7 +1515,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1527,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1540,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{8}
+	return file_wprof_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Line) GetFunction() []byte {
@@ -1435,7 +1581,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1593,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1606,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{9}
+	return file_wprof_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Frame) GetId() uint32 {
@@ -1519,7 +1665,7 @@ type Stack struct {
 
 func (x *Stack) Reset() {
 	*x = Stack{}
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1677,7 @@ func (x *Stack) String() string {
 func (*Stack) ProtoMessage() {}
 
 func (x *Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1690,7 @@ func (x *Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stack.ProtoReflect.Descriptor instead.
 func (*Stack) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{10}
+	return file_wprof_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Stack) GetId() uint32 {
@@ -1592,7 +1738,7 @@ type EnumName struct {
 
 func (x *EnumName) Reset() {
 	*x = EnumName{}
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1750,7 @@ func (x *EnumName) String() string {
 func (*EnumName) ProtoMessage() {}
 
 func (x *EnumName) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1763,7 @@ func (x *EnumName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnumName.ProtoReflect.Descriptor instead.
 func (*EnumName) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{11}
+	return file_wprof_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EnumName) GetNumber() int64 {
@@ -1649,7 +1795,7 @@ type TypeField struct {
 
 func (x *TypeField) Reset() {
 	*x = TypeField{}
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1807,7 @@ func (x *TypeField) String() string {
 func (*TypeField) ProtoMessage() {}
 
 func (x *TypeField) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1820,7 @@ func (x *TypeField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeField.ProtoReflect.Descriptor instead.
 func (*TypeField) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{12}
+	return file_wprof_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TypeField) GetName() []byte {
@@ -1739,7 +1885,7 @@ type EventType struct {
 
 func (x *EventType) Reset() {
 	*x = EventType{}
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1897,7 @@ func (x *EventType) String() string {
 func (*EventType) ProtoMessage() {}
 
 func (x *EventType) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1910,7 @@ func (x *EventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventType.ProtoReflect.Descriptor instead.
 func (*EventType) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{13}
+	return file_wprof_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EventType) GetId() uint32 {
@@ -1855,7 +2001,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2013,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2026,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{14}
+	return file_wprof_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Text) GetId() uint32 {
@@ -1928,7 +2074,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2086,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2099,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{15}
+	return file_wprof_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Wait) GetId() uint32 {
@@ -2113,7 +2259,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2271,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2284,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{16}
+	return file_wprof_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Probe) GetId() uint32 {
@@ -2174,7 +2320,7 @@ type Definitions struct {
 
 func (x *Definitions) Reset() {
 	*x = Definitions{}
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2332,7 @@ func (x *Definitions) String() string {
 func (*Definitions) ProtoMessage() {}
 
 func (x *Definitions) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2345,7 @@ func (x *Definitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Definitions.ProtoReflect.Descriptor instead.
 func (*Definitions) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{17}
+	return file_wprof_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Definitions) GetTasks() []*Task {
@@ -2289,7 +2435,7 @@ type IndexEntry struct {
 
 func (x *IndexEntry) Reset() {
 	*x = IndexEntry{}
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2447,7 @@ func (x *IndexEntry) String() string {
 func (*IndexEntry) ProtoMessage() {}
 
 func (x *IndexEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2460,7 @@ func (x *IndexEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexEntry.ProtoReflect.Descriptor instead.
 func (*IndexEntry) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{18}
+	return file_wprof_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *IndexEntry) GetType() uint32 {
@@ -2390,7 +2536,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2548,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2561,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{19}
+	return file_wprof_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Index) GetBlocks() []*IndexEntry {
@@ -2436,7 +2582,7 @@ type KindCount struct {
 
 func (x *KindCount) Reset() {
 	*x = KindCount{}
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2594,7 @@ func (x *KindCount) String() string {
 func (*KindCount) ProtoMessage() {}
 
 func (x *KindCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2607,7 @@ func (x *KindCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindCount.ProtoReflect.Descriptor instead.
 func (*KindCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{20}
+	return file_wprof_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KindCount) GetKind() uint32 {
@@ -2496,7 +2642,7 @@ type TypeCount struct {
 
 func (x *TypeCount) Reset() {
 	*x = TypeCount{}
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2654,7 @@ func (x *TypeCount) String() string {
 func (*TypeCount) ProtoMessage() {}
 
 func (x *TypeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2667,7 @@ func (x *TypeCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeCount.ProtoReflect.Descriptor instead.
 func (*TypeCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{21}
+	return file_wprof_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TypeCount) GetName() []byte {
@@ -2558,7 +2704,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2716,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2729,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{22}
+	return file_wprof_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -2633,7 +2779,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2791,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2804,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{23}
+	return file_wprof_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -2702,7 +2848,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2860,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2873,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{24}
+	return file_wprof_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -2774,7 +2920,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2932,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2945,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{25}
+	return file_wprof_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -2879,7 +3025,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[26]
+	mi := &file_wprof_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3037,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[26]
+	mi := &file_wprof_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3050,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{26}
+	return file_wprof_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -2999,18 +3145,28 @@ const file_wprof_proto_rawDesc = "" +
 	"\rClockSnapshot\x12\x1c\n" +
 	"\tmonotonic\x18\x01 \x01(\x03R\tmonotonic\x12\x1a\n" +
 	"\bboottime\x18\x02 \x01(\x03R\bboottime\x12\x1a\n" +
-	"\brealtime\x18\x03 \x01(\x03R\brealtime\"C\n" +
+	"\brealtime\x18\x03 \x01(\x03R\brealtime\"\x90\x01\n" +
 	"\x03Cpu\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x18\n" +
-	"\aoffline\x18\x03 \x01(\bR\aoffline\"D\n" +
+	"\aoffline\x18\x03 \x01(\bR\aoffline\x12\x17\n" +
+	"\x04core\x18\x04 \x01(\rH\x00R\x04core\x88\x01\x01\x12\x1d\n" +
+	"\apackage\x18\x05 \x01(\rH\x01R\apackage\x88\x01\x01B\a\n" +
+	"\x05_coreB\n" +
+	"\n" +
+	"\b_package\"Y\n" +
+	"\x05Cache\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\rR\x04type\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04used\x18\x04 \x03(\rR\x04used\"D\n" +
 	"\x06Source\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06period\x18\x03 \x01(\x03R\x06period\"2\n" +
 	"\bKeyValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x88\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xae\x05\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -3035,7 +3191,8 @@ const file_wprof_proto_rawDesc = "" +
 	"rangeStart\x12\x1b\n" +
 	"\trange_end\x18\x13 \x01(\x03R\brangeEnd\x12!\n" +
 	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\x12'\n" +
-	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\xaf\x02\n" +
+	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\x12$\n" +
+	"\x06caches\x18\x16 \x03(\v2\f.wprof.CacheR\x06caches\"\xaf\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +
@@ -3218,7 +3375,13 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04last\x18\n" +
 	" \x01(\bR\x04last\x12 \n" +
 	"\vdefinitions\x18\v \x01(\x04R\vdefinitions\x12&\n" +
-	"\x05types\x18\f \x03(\v2\x10.wprof.TypeCountR\x05types*t\n" +
+	"\x05types\x18\f \x03(\v2\x10.wprof.TypeCountR\x05types*X\n" +
+	"\tCacheType\x12\x11\n" +
+	"\rCACHE_UNKNOWN\x10\x00\x12\x0e\n" +
+	"\n" +
+	"CACHE_DATA\x10\x01\x12\x15\n" +
+	"\x11CACHE_INSTRUCTION\x10\x02\x12\x11\n" +
+	"\rCACHE_UNIFIED\x10\x03*t\n" +
 	"\bTaskFlag\x12\x12\n" +
 	"\x0eTASK_FLAG_NONE\x10\x00\x12\x15\n" +
 	"\x11TASK_FLAG_KTHREAD\x10\x01\x12\x12\n" +
@@ -3323,78 +3486,81 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_wprof_proto_goTypes = []any{
-	(TaskFlag)(0),         // 0: wprof.TaskFlag
-	(ModuleKind)(0),       // 1: wprof.ModuleKind
-	(StackEnd)(0),         // 2: wprof.StackEnd
-	(ValueType)(0),        // 3: wprof.ValueType
-	(TypeShape)(0),        // 4: wprof.TypeShape
-	(TypeTrack)(0),        // 5: wprof.TypeTrack
-	(TypeInterrupts)(0),   // 6: wprof.TypeInterrupts
-	(ValueHint)(0),        // 7: wprof.ValueHint
-	(FileKind)(0),         // 8: wprof.FileKind
-	(*ClockSnapshot)(nil), // 9: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 10: wprof.Cpu
-	(*Source)(nil),        // 11: wprof.Source
-	(*KeyValue)(nil),      // 12: wprof.KeyValue
-	(*Session)(nil),       // 13: wprof.Session
-	(*Task)(nil),          // 14: wprof.Task
-	(*Command)(nil),       // 15: wprof.Command
-	(*Module)(nil),        // 16: wprof.Module
-	(*Line)(nil),          // 17: wprof.Line
-	(*Frame)(nil),         // 18: wprof.Frame
-	(*Stack)(nil),         // 19: wprof.Stack
-	(*EnumName)(nil),      // 20: wprof.EnumName
-	(*TypeField)(nil),     // 21: wprof.TypeField
-	(*EventType)(nil),     // 22: wprof.EventType
-	(*Text)(nil),          // 23: wprof.Text
-	(*Wait)(nil),          // 24: wprof.Wait
-	(*Probe)(nil),         // 25: wprof.Probe
-	(*Definitions)(nil),   // 26: wprof.Definitions
-	(*IndexEntry)(nil),    // 27: wprof.IndexEntry
-	(*Index)(nil),         // 28: wprof.Index
-	(*KindCount)(nil),     // 29: wprof.KindCount
-	(*TypeCount)(nil),     // 30: wprof.TypeCount
-	(*ProcessTime)(nil),   // 31: wprof.ProcessTime
-	(*Loss)(nil),          // 32: wprof.Loss
-	(*ProgramCost)(nil),   // 33: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 34: wprof.RecorderCost
-	(*End)(nil),           // 35: wprof.End
+	(CacheType)(0),        // 0: wprof.CacheType
+	(TaskFlag)(0),         // 1: wprof.TaskFlag
+	(ModuleKind)(0),       // 2: wprof.ModuleKind
+	(StackEnd)(0),         // 3: wprof.StackEnd
+	(ValueType)(0),        // 4: wprof.ValueType
+	(TypeShape)(0),        // 5: wprof.TypeShape
+	(TypeTrack)(0),        // 6: wprof.TypeTrack
+	(TypeInterrupts)(0),   // 7: wprof.TypeInterrupts
+	(ValueHint)(0),        // 8: wprof.ValueHint
+	(FileKind)(0),         // 9: wprof.FileKind
+	(*ClockSnapshot)(nil), // 10: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 11: wprof.Cpu
+	(*Cache)(nil),         // 12: wprof.Cache
+	(*Source)(nil),        // 13: wprof.Source
+	(*KeyValue)(nil),      // 14: wprof.KeyValue
+	(*Session)(nil),       // 15: wprof.Session
+	(*Task)(nil),          // 16: wprof.Task
+	(*Command)(nil),       // 17: wprof.Command
+	(*Module)(nil),        // 18: wprof.Module
+	(*Line)(nil),          // 19: wprof.Line
+	(*Frame)(nil),         // 20: wprof.Frame
+	(*Stack)(nil),         // 21: wprof.Stack
+	(*EnumName)(nil),      // 22: wprof.EnumName
+	(*TypeField)(nil),     // 23: wprof.TypeField
+	(*EventType)(nil),     // 24: wprof.EventType
+	(*Text)(nil),          // 25: wprof.Text
+	(*Wait)(nil),          // 26: wprof.Wait
+	(*Probe)(nil),         // 27: wprof.Probe
+	(*Definitions)(nil),   // 28: wprof.Definitions
+	(*IndexEntry)(nil),    // 29: wprof.IndexEntry
+	(*Index)(nil),         // 30: wprof.Index
+	(*KindCount)(nil),     // 31: wprof.KindCount
+	(*TypeCount)(nil),     // 32: wprof.TypeCount
+	(*ProcessTime)(nil),   // 33: wprof.ProcessTime
+	(*Loss)(nil),          // 34: wprof.Loss
+	(*ProgramCost)(nil),   // 35: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 36: wprof.RecorderCost
+	(*End)(nil),           // 37: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	10, // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	9,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	12, // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	12, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	11, // 4: wprof.Session.sources:type_name -> wprof.Source
-	17, // 5: wprof.Frame.lines:type_name -> wprof.Line
-	20, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
-	21, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
-	14, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
-	16, // 9: wprof.Definitions.modules:type_name -> wprof.Module
-	18, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
-	19, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
-	25, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
-	9,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	15, // 14: wprof.Definitions.commands:type_name -> wprof.Command
-	22, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
-	23, // 16: wprof.Definitions.texts:type_name -> wprof.Text
-	24, // 17: wprof.Definitions.waits:type_name -> wprof.Wait
-	27, // 18: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	33, // 19: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	29, // 20: wprof.End.kinds:type_name -> wprof.KindCount
-	31, // 21: wprof.End.processes:type_name -> wprof.ProcessTime
-	32, // 22: wprof.End.losses:type_name -> wprof.Loss
-	34, // 23: wprof.End.cost:type_name -> wprof.RecorderCost
-	9,  // 24: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	30, // 25: wprof.End.types:type_name -> wprof.TypeCount
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	11, // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	10, // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	14, // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	14, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	13, // 4: wprof.Session.sources:type_name -> wprof.Source
+	12, // 5: wprof.Session.caches:type_name -> wprof.Cache
+	19, // 6: wprof.Frame.lines:type_name -> wprof.Line
+	22, // 7: wprof.TypeField.names:type_name -> wprof.EnumName
+	23, // 8: wprof.EventType.fields:type_name -> wprof.TypeField
+	16, // 9: wprof.Definitions.tasks:type_name -> wprof.Task
+	18, // 10: wprof.Definitions.modules:type_name -> wprof.Module
+	20, // 11: wprof.Definitions.frames:type_name -> wprof.Frame
+	21, // 12: wprof.Definitions.stacks:type_name -> wprof.Stack
+	27, // 13: wprof.Definitions.probes:type_name -> wprof.Probe
+	10, // 14: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	17, // 15: wprof.Definitions.commands:type_name -> wprof.Command
+	24, // 16: wprof.Definitions.event_types:type_name -> wprof.EventType
+	25, // 17: wprof.Definitions.texts:type_name -> wprof.Text
+	26, // 18: wprof.Definitions.waits:type_name -> wprof.Wait
+	29, // 19: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	35, // 20: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	31, // 21: wprof.End.kinds:type_name -> wprof.KindCount
+	33, // 22: wprof.End.processes:type_name -> wprof.ProcessTime
+	34, // 23: wprof.End.losses:type_name -> wprof.Loss
+	36, // 24: wprof.End.cost:type_name -> wprof.RecorderCost
+	10, // 25: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	32, // 26: wprof.End.types:type_name -> wprof.TypeCount
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -3402,13 +3568,14 @@ func file_wprof_proto_init() {
 	if File_wprof_proto != nil {
 		return
 	}
+	file_wprof_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   27,
+			NumEnums:      10,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

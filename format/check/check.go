@@ -202,6 +202,7 @@ func (c *checker) header(block *format.Block) error {
 	c.begin(session, block.Header.Section)
 	c.version = version
 	c.sources(session)
+	c.topology(session)
 	if problem := session.Problem(); problem != "" {
 		c.found("session", "%s", problem)
 	}

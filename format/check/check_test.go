@@ -150,6 +150,8 @@ func TestFindings(t *testing.T) {
 		{"kernel frames not counted", samples + "stack 2 frames=1,3\nend", "frame 3 of stack 2 is among the user frames"},
 		{"source", samples + "+1 cpu0 sample 1 source=2\nend", "names source 2, which the session does not list"},
 		{"source not listed", samples + "+1 cpu0 sample 1 source=3\nend", "names source 3, which the session does not list"},
+		{"core on two nodes", "section\n  cpu 0 core=3\n  cpu 1 core=3 node=1\nend", "core 3 has CPUs on the nodes 0 and 1"},
+		{"cache of other CPUs", "section\n  cpu 0\n  cache level=2 used=1,1\nend", "a cache of level 2 lists 2 CPUs, and the session has 1"},
 		{"source twice", "section\n  source 1\n  source 1\nend", "source 1 is defined twice"},
 		{"source defined as 0", "section\n  source 0\nend", "a source has the id 0"},
 		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 has offset 0x8000000000000000"},

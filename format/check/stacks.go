@@ -60,6 +60,25 @@ func (c *checker) sources(s *format.Session) {
 	}
 }
 
+// topology checks cores and caches: the CPUs of a core are on one node, and a cache is used by CPUs that the session lists.
+func (c *checker) topology(s *format.Session) {
+	nodes := map[uint32]int32{}
+	for _, cpu := range s.Cpus {
+		if cpu.Core == nil {
+			continue
+		}
+		if node, found := nodes[*cpu.Core]; found && node != cpu.Node {
+			c.found("cpu", "core %d has CPUs on the nodes %d and %d", *cpu.Core, node, cpu.Node)
+		}
+		nodes[*cpu.Core] = cpu.Node
+	}
+	for _, cache := range s.Caches {
+		if len(cache.Used) != len(s.Cpus) {
+			c.found("cache", "a cache of level %d lists %d CPUs, and the session has %d", cache.Level, len(cache.Used), len(s.Cpus))
+		}
+	}
+}
+
 // source checks that the session lists the source of a sample, unless it was lost. A newer version may give the field
 // another meaning.
 func (c *checker) source(info *format.KindInfo, e *raw.Event) {

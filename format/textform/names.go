@@ -29,6 +29,7 @@ func enumNames() map[protoreflect.FullName]spell.Names {
 	return map[protoreflect.FullName]spell.Names{
 		"wprof.Wait.file":      files,
 		"wprof.Module.kind":    modules,
+		"wprof.Cache.type":     namesOf(format.CacheType(0).Descriptor(), "CACHE_"),
 		"wprof.TypeField.type": namesOf(format.ValueType(0).Descriptor(), "VALUE_"), "wprof.TypeField.hint": namesOf(format.ValueHint(0).Descriptor(), "HINT_"),
 		"wprof.EventType.shape": namesOf(format.TypeShape(0).Descriptor(), "SHAPE_"), "wprof.EventType.on": namesOf(format.TypeTrack(0).Descriptor(), "TRACK_"), "wprof.EventType.interrupts": namesOf(format.TypeInterrupts(0).Descriptor(), "INTERRUPTS_"),
 	}

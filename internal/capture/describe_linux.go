@@ -37,6 +37,7 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		KernelVersion: host.Version,
 		Machine:       host.Machine,
 		Cpus:          cpus,
+		Caches:        proc.ReadTopology("/sys", cpus),
 		Clocks:        []*format.ClockSnapshot{clocks},
 		Command:       validWords(cfg.CommandLine),
 		Config:        resolved(cfg),

@@ -113,6 +113,28 @@ recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB
 	}
 }
 
+func TestCoresAndCachesAreSummarized(t *testing.T) {
+	const text = `
+section open=1000000000 close=+5s
+  cpu 0 core=0 package=0
+  cpu 1 core=1 package=0
+  cpu 2 core=0 package=0
+  cpu 3 core=1 package=0
+  cpu 4 node=1 core=2 package=1
+  cpu 5 node=1 offline
+  cache level=1 type=data size=32768 used=1,2,1,2,3
+  cache level=3 type=unified size=33554432 used=1,1,1,1,0,0
+  cache level=3 size=1572864 used=0,0,0,0,1,0
+end close=+5s
+`
+	const want = "\nhost        6 CPUs in 2 NUMA nodes (1 offline)\n" +
+		"CPUs        2 nodes, 3 cores, 5 CPUs, L3 of 1 core (1.5 MiB), L3 of 2 cores (32 MiB)\n"
+	got, _ := printed(t, fromtext.Stream(t, text))
+	if !strings.Contains(got, want) {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestRatesAndSharesAreThoseOfTheKeptRange(t *testing.T) {
 	const text = "section open=1000000000 close=+5s %s\nend close=+5s\n  kind free events=1000\n  process 12 comm=ping ns=250000000\n"
 	for _, c := range []struct{ session, kept, rate, share string }{

@@ -9,6 +9,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/printable"
+	"wprof/internal/topology"
 )
 
 // Report is the summary as --json writes it. docs/wprof-info.md describes each field; a test compares the two.
@@ -30,6 +31,9 @@ type RecordingReport struct {
 	CPUs          int             `json:"cpus"`
 	OfflineCPUs   int             `json:"offline_cpus"`
 	NUMANodes     int             `json:"numa_nodes"`
+	Packages      *int            `json:"packages"`
+	Cores         *int            `json:"cores"`
+	Caches        []CacheReport   `json:"caches"`
 	Start         *string         `json:"start"`
 	OpenNs        int64           `json:"open_ns"`
 	DurationNs    *int64          `json:"duration_ns"`
@@ -262,7 +266,7 @@ func (r *Recording) report() RecordingReport {
 		Samples: r.Sampled.report(), Stacks: r.Waits.report(),
 		Cost: costReport(r.Cost),
 	}
-	out.CPUs, out.OfflineCPUs, out.NUMANodes = countCPUs(s.Cpus)
+	out.setCPUs(topology.Of(s))
 	if start := r.start(); !start.IsZero() {
 		text := start.Format(time.RFC3339Nano)
 		out.Start = &text

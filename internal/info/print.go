@@ -13,6 +13,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/cmdline"
 	"wprof/internal/printable"
+	"wprof/internal/topology"
 )
 
 // listed is the maximum number of rows of a list; the others are only counted.
@@ -51,12 +52,16 @@ func (r *Recording) printSession(w io.Writer) {
 	if s.KernelRelease != "" {
 		where = append(where, strings.TrimRight("Linux "+name(s.KernelRelease)+" "+strings.Trim(name(s.Machine), `"`), " "))
 	}
-	if n := len(s.Cpus); n > 0 {
-		where = append(where, cpus(s.Cpus))
+	t := topology.Of(s)
+	if t.CPUs > 0 {
+		where = append(where, cpus(&t))
 	}
 	fmt.Fprintln(w)
 	if len(where) > 0 {
 		fact(w, "host", "%s", strings.Join(where, ", "))
+	}
+	if t.Cores > 0 {
+		fact(w, "CPUs", "%s", cores(&t))
 	}
 	fact(w, "recorded", "%s", r.when())
 	r.printJumps(w)
@@ -97,33 +102,6 @@ func rate(period int64) string {
 		return "every " + seconds(period)
 	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", 1e9/float64(period)), "0"), ".") + " Hz"
-}
-
-// countCPUs returns the numbers of CPUs, of offline CPUs, and of NUMA nodes.
-func countCPUs(all []*format.Cpu) (total, offline, nodes int) {
-	seen := map[int32]bool{}
-	for _, c := range all {
-		seen[c.Node] = true
-		if c.Offline {
-			offline++
-		}
-	}
-	return len(all), offline, len(seen)
-}
-
-func cpus(all []*format.Cpu) string {
-	_, offline, nodes := countCPUs(all)
-	text := cli.Grouped(len(all)) + " CPUs"
-	if len(all) == 1 {
-		text = "1 CPU"
-	}
-	if nodes > 1 {
-		text += " in " + cli.Grouped(nodes) + " NUMA nodes"
-	}
-	if offline > 0 {
-		text += " (" + cli.Grouped(offline) + " offline)"
-	}
-	return text
 }
 
 // when returns the wall-clock time of the opening, in UTC as all tools give it, and the length of the window.

@@ -88,6 +88,9 @@ func parseCPUList(list string) ([]uint32, error) {
 		if err != nil || last < first || last >= maxCPUs {
 			return nil, fmt.Errorf("%q is not a list of CPUs", list)
 		}
+		if uint64(len(cpus))+last-first >= maxCPUs {
+			return nil, fmt.Errorf("a list of CPUs names more than %d", maxCPUs)
+		}
 		for cpu := first; cpu <= last; cpu++ {
 			cpus = append(cpus, uint32(cpu))
 		}

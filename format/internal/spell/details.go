@@ -19,6 +19,7 @@ func Details() []Detail {
 		{"Session", "metadata", "metadata", ""},
 		{"Session", "cpu", "cpus", "id"},
 		{"Session", "source", "sources", "id"},
+		{"Session", "cache", "caches", ""},
 		{"Session", "clock", "clocks", ""},
 		{"Definitions", "clock", "clocks", ""},
 		{"Definitions", "cmdline", "commands", "id"},
