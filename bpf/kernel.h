@@ -84,13 +84,22 @@ struct work_struct {
 
 struct net_device {
 	char name[16];
+	unsigned short type; /* ARPHRD_ */
 };
 
 struct sk_buff {
 	struct net_device *dev;
 	unsigned int len;
+	unsigned int data_len; /* what of it is in pages */
 	__u16 queue_mapping;
 	__be16 protocol;
+	__u32 vlan_all;	     /* since 6.2; not 0: vlan_tci is valid */
+	__u8 vlan_present : 1; /* up to 6.1 */
+	__u16 vlan_tci;
+	__u16 network_header; /* from head on */
+	__u16 mac_header;
+	unsigned char *head;
+	unsigned char *data;
 };
 
 struct gendisk {

@@ -10,11 +10,6 @@
 
 #define QUEUES 4096
 
-static __always_inline __u16 swap16(__be16 from_network)
-{
-	return __builtin_bswap16(from_network);
-}
-
 struct queue_counts {
 	__u64 name; /* text */
 	__u64 bytes;
@@ -60,48 +55,53 @@ static __always_inline struct queue_counts count_packet(__u64 key, __u32 bytes)
 	return counts;
 }
 
-#define PACKET_VALUES 5
-
-static __always_inline int write_packet(__u32 type, __u64 device, __u32 queue, __u32 bytes, __u32 protocol)
+/* Writes the event of a packet to or from a queue. */
+static __always_inline int write_of_queue(__u32 type, const struct packet *p, __u64 device, __u32 queue, __u32 bytes)
 {
 	bool sends = type == TYPE_SEND;
-	__u64 key = device ^ (__u64)queue << 48 ^ (__u64)sends << 63, *values, name;
-	struct queue_counts counts;
+	__u64 key = device ^ (__u64)queue << 48 ^ (__u64)sends << 63, name;
+	struct queue_counts counts = count_packet(key, bytes);
+	struct rec_packet *rec;
 
-	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
-		return 0;
-	counts = count_packet(key, bytes);
 	name = intern_queue(key, device + bpf_core_field_offset(struct net_device, name), queue, sends);
-	values = reserve_typed(type, 0, PACKET_VALUES);
-	if (!values)
+	rec = reserve_packet(type, p, bytes);
+	if (!rec)
 		return 0;
-	values[0] = name;
-	values[1] = bytes;
-	values[2] = protocol;
-	values[3] = counts.bytes;
-	values[4] = counts.packets;
-	submit_typed(values, PACKET_VALUES);
+	rec->of[0] = name;
+	rec->of[1] = counts.bytes;
+	rec->of[2] = counts.packets;
+	submit_packet(rec, p);
 	return 0;
 }
 
 SEC("tp_btf/net_dev_start_xmit")
 int net_dev_start_xmit(unsigned long long *ctx)
 {
-	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	struct packet p = {};
 
-	return write_packet(TYPE_SEND, argument_word(ctx, 1), BPF_CORE_READ(skb, queue_mapping), BPF_CORE_READ(skb, len),
-			    swap16(BPF_CORE_READ(skb, protocol)));
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	find_sent(&p, skb, ((struct net_device *)ctx[1])->type);
+	read_headers(&p);
+	return write_of_queue(TYPE_SEND, &p, argument_word(ctx, 1), skb->queue_mapping, skb->len);
 }
 
 /* The device counts its queues from 1, 0 is for none. */
 SEC("tp_btf/netif_receive_skb")
 int netif_receive_skb(unsigned long long *ctx)
 {
-	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
-	__u32 queue = BPF_CORE_READ(skb, queue_mapping);
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	__u32 queue = skb->queue_mapping;
+	struct packet p = {};
+	__u64 device;
 
-	return write_packet(TYPE_RECEIVE, (__u64)BPF_CORE_READ(skb, dev), queue ? queue - 1 : 0, BPF_CORE_READ(skb, len),
-			    swap16(BPF_CORE_READ(skb, protocol)));
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
+		return 0;
+	find_received(&p, skb);
+	read_headers(&p);
+	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));
+	return write_of_queue(TYPE_RECEIVE, &p, device, queue ? queue - 1 : 0, skb->len);
 }
 
 #define BTF_COMPACT 3 /* BTF_F_COMPACT | BTF_F_NONAME of include/uapi/linux/bpf.h */
@@ -117,31 +117,31 @@ static __noinline __u64 intern_reason(__u32 reason)
 	return end_text(&new, bpf_snprintf_btf(new.rec->text, sizeof(new.rec->text), &value, sizeof(value), BTF_COMPACT));
 }
 
-#define DROP_VALUES 5
-
 /* Up to 5.17 there is no reason. */
 SEC("tp_btf/kfree_skb")
 int kfree_skb(unsigned long long *ctx)
 {
-	struct sk_buff *skb = (struct sk_buff *)argument_word(ctx, 0);
-	struct net_device *device = BPF_CORE_READ(skb, dev);
-	__u64 *values, reason, where, name = 0;
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	__u64 reason, where, device, name = 0;
+	struct packet p = {};
+	struct rec_packet *rec;
 
 	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
 		return 0;
+	find_dropped(&p, skb);
+	read_headers(&p);
 	reason = intern_reason(argument_word(ctx, 2));
 	where = intern_symbol(argument_word(ctx, 1));
+	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));
 	if (device)
-		name = intern_text((__u64)device + bpf_core_field_offset(struct net_device, name));
-	values = reserve_typed(TYPE_DROP, 0, DROP_VALUES);
-	if (!values)
+		name = intern_text(device + bpf_core_field_offset(struct net_device, name));
+	rec = reserve_packet(TYPE_DROP, &p, skb->len);
+	if (!rec)
 		return 0;
-	values[0] = reason;
-	values[1] = where;
-	values[2] = name;
-	values[3] = BPF_CORE_READ(skb, len);
-	values[4] = swap16(BPF_CORE_READ(skb, protocol));
-	submit_typed(values, DROP_VALUES);
+	rec->of[0] = reason;
+	rec->of[1] = where;
+	rec->of[2] = name;
+	submit_packet(rec, &p);
 	return 0;
 }
 

@@ -410,6 +410,27 @@ struct rec_endpoint {
 	__u32 pad;
 };
 
+/* The rec_typed of a packet: TYPE_SEND, TYPE_RECEIVE, TYPE_DROP. */
+struct rec_packet {
+	struct rec_hdr hdr;
+	__u64 start;	/* 0 */
+	__u32 type;
+	__u32 bytes;
+	__u64 of[3];	/* of a queue: text, bytes and packets so far; of a drop: texts of its reason, function and device */
+	__u16 protocol; /* EtherType, behind VLAN tags; 0: none */
+	__u16 vlan;	/* the id in the outermost tag; 0: none */
+	__u8 family;	/* of the addresses; 0: none */
+	__u8 transport; /* protocol, if there is a family */
+	__u8 flags;	/* of TCP */
+	__u8 pad;
+	__u16 source_port;
+	__u16 destination_port;
+	__u32 seq; /* of TCP */
+	__u32 ack;
+	__u32 pad2;
+	__u8 addresses[]; /* of the source and the destination: 4 bytes each of IPv4, 16 of IPv6 */
+};
+
 #define TEXT_LENGTH 64
 
 /* The definition of a text: written once a generation, before the first record that refers to its id. */

@@ -49,6 +49,7 @@
 #include "reclaim.h"
 #include "fault.h"
 #include "iouring.h"
+#include "packet.h"
 #include "net.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -81,6 +82,7 @@ union record {
 	enum rec_lock lock;
 	enum rec_fault fault;
 	struct rec_endpoint endpoint;
+	struct rec_packet packet;
 	struct rec_stacks stacks;
 	struct rec_return ret;
 	struct rec_parts parts;

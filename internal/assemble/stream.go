@@ -40,6 +40,7 @@ type stream struct {
 	types     typeTable
 	cgroups   cgroupTable
 	calls     callTable
+	packets   packetTable
 	e         format.Event // for what is rare
 
 	stackOf func(user, kernel *stackDef) format.StackID

@@ -143,7 +143,7 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		return a.applyTracepoint(e, b, at, number-ringdata.TypeTracepoint)
 	}
 	t := types.define(a.out, le.Uint32(b[ringdata.TypedType:]))
-	if t == nil || len(b) < ringdata.TypedValues+8*t.Words() {
+	if t == nil {
 		return nil
 	}
 	if !t.HasNoThread(le.Uint32(b[ringdata.HdrTID:])) {
@@ -155,7 +155,28 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	if start := int64(le.Uint64(b[ringdata.TypedStart:])); start != 0 {
 		v.SetStart(max(0, min(start, at)))
 	}
-	types.values = types.values[:0]
+	var ok bool
+	if isPacket(t.Number) {
+		types.values, ok = a.packetValues(types.values[:0], t, b)
+	} else {
+		types.values, ok = a.typedValues(types.values[:0], t, b, at)
+	}
+	if !ok {
+		return nil
+	}
+	var err error
+	if types.data, err = t.Def.AppendTyped(types.data[:0], types.values, e.TimeBase()); err != nil {
+		return err
+	}
+	v.SetValues(types.data)
+	return a.out.write(e, at)
+}
+
+// typedValues appends the values of a record with a word or more for each field; ok false: the record is damaged.
+func (a *applier) typedValues(values []format.Value, t *sources.Type, b []byte, at int64) (all []format.Value, ok bool) {
+	if len(b) < ringdata.TypedValues+8*t.Words() {
+		return nil, false
+	}
 	for words, i := b[ringdata.TypedValues:], 0; i < len(t.Def.Fields); i++ {
 		f := t.Def.Fields[i]
 		v := format.Value{Field: f}
@@ -166,17 +187,12 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		case format.ValueType_VALUE_STRING:
 			v.Bytes = endpoint(words)
 		default:
-			v.Number = a.typedNumber(f, le.Uint64(words))
+			v.Number = a.typedNumber(f, binary.LittleEndian.Uint64(words))
 		}
-		types.values = append(types.values, v)
+		values = append(values, v)
 		words = words[8*sources.Words(f):]
 	}
-	var err error
-	if types.data, err = t.Def.AppendTyped(types.data[:0], types.values, e.TimeBase()); err != nil {
-		return err
-	}
-	v.SetValues(types.data)
-	return a.out.write(e, at)
+	return values, true
 }
 
 // endpoint is the text of a struct rec_endpoint.

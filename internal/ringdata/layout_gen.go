@@ -311,6 +311,29 @@ const (
 	PackedWakingSize      = 8
 )
 
+// struct rec_packet
+const (
+	PacketHdr             = 0
+	PacketStart           = 16
+	PacketType            = 24
+	PacketBytes           = 28
+	PacketOf              = 32
+	PacketOfSize          = 24
+	PacketProtocol        = 56
+	PacketVlan            = 58
+	PacketFamily          = 60
+	PacketTransport       = 61
+	PacketFlags           = 62
+	PacketPad             = 63
+	PacketSourcePort      = 64
+	PacketDestinationPort = 66
+	PacketSeq             = 68
+	PacketAck             = 72
+	PacketPad2            = 76
+	PacketAddresses       = 80
+	PacketSize            = 80
+)
+
 // struct rec_parts
 const (
 	PartsMask      = 0

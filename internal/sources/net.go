@@ -7,11 +7,15 @@ import (
 
 // networkTypes are packets on a track of each queue of a device, and what happens to connections.
 func networkTypes() []Type {
-	device, bytes := Field("device", format.ValueType_VALUE_TEXT), unit(Field("bytes", format.ValueType_VALUE_UINT), "bytes")
-	protocol := enum("protocol", protocols()...)
-	packet := func(name string) *format.EventType {
-		return instant(name, "net", "Network", format.TypeTrack_TRACK_GLOBAL, track(Field("queue", format.ValueType_VALUE_TEXT)), bytes, protocol,
-			counter(unit(Field("total", format.ValueType_VALUE_UINT), "bytes")), counter(Field("packets", format.ValueType_VALUE_UINT)))
+	bytes := unit(Field("bytes", format.ValueType_VALUE_UINT), "bytes")
+	packet := func(name string, first ...*format.TypeField) *format.EventType {
+		return instant(name, "net", "Network", format.TypeTrack_TRACK_GLOBAL, append(first, packetFields()...)...)
+	}
+	ofQueue := func() []*format.TypeField {
+		return []*format.TypeField{
+			track(Field("queue", format.ValueType_VALUE_TEXT)),
+			counter(unit(Field("total", format.ValueType_VALUE_UINT), "bytes")), counter(Field("packets", format.ValueType_VALUE_UINT)),
+		}
 	}
 	ends := []*format.TypeField{Field("local", format.ValueType_VALUE_STRING), Field("remote", format.ValueType_VALUE_STRING)}
 	connection := func(named string, fields ...*format.TypeField) *format.EventType {
@@ -21,18 +25,18 @@ func networkTypes() []Type {
 		{
 			Number: ringdata.TypeSend, Feature: "net", Doc: "packets sent, received and dropped; TCP's states and retransmissions",
 			Programs: []Program{{Name: "net_dev_start_xmit", Writes: true}},
-			Def:      packet("packet_sent"),
+			Def:      packet("packet_sent", ofQueue()...),
 		},
 		{
 			Number: ringdata.TypeReceive, Feature: "net",
 			Programs: []Program{{Name: "netif_receive_skb", Writes: true}},
-			Def:      packet("packet_received"),
+			Def:      packet("packet_received", ofQueue()...),
 		},
 		{
 			Number: ringdata.TypeDrop, Feature: "net",
 			Programs: []Program{{Name: "kfree_skb", Writes: true}},
-			Def: instant("packet_dropped", "net", "Network", format.TypeTrack_TRACK_GLOBAL,
-				name(Field("reason", format.ValueType_VALUE_TEXT)), Field("function", format.ValueType_VALUE_TEXT), device, bytes, protocol),
+			Def: packet("packet_dropped",
+				name(Field("reason", format.ValueType_VALUE_TEXT)), Field("function", format.ValueType_VALUE_TEXT), Field("device", format.ValueType_VALUE_TEXT)),
 		},
 		{
 			Number: ringdata.TypeRetransmit, Feature: "net",
@@ -49,6 +53,37 @@ func networkTypes() []Type {
 			Programs: []Program{{Name: "inet_sk_error_report", Writes: true, Optional: true}},
 			Def:      connection("socket_error", Field("errno", format.ValueType_VALUE_INT)),
 		},
+	}
+}
+
+// Types of frames, as in struct rec_packet.
+const (
+	EtherTypeIPv4 = 0x0800
+	EtherTypeIPv6 = 0x86dd
+)
+
+// NoTransport is the protocol of packets of neither IPv4 nor IPv6.
+const NoTransport = -1
+
+// packetFields are the values of struct rec_packet behind the first three.
+func packetFields() []*format.TypeField {
+	return []*format.TypeField{
+		unit(Field("bytes", format.ValueType_VALUE_UINT), "bytes"), enum("protocol", protocols()...),
+		Field("source", format.ValueType_VALUE_STRING), Field("destination", format.ValueType_VALUE_STRING),
+		enum("transport", transports()...), Field("flags", format.ValueType_VALUE_TEXT),
+		Field("seq", format.ValueType_VALUE_UINT), Field("ack", format.ValueType_VALUE_UINT), Field("vlan", format.ValueType_VALUE_UINT),
+	}
+}
+
+// transports are the common protocols of /etc/protocols.
+func transports() []*format.EnumName {
+	name := func(number int64, text string) *format.EnumName {
+		return &format.EnumName{Number: number, Name: []byte(text)}
+	}
+	return []*format.EnumName{
+		name(NoTransport, "none"), name(1, "ICMP"), name(2, "IGMP"), name(4, "IPv4"), name(6, "TCP"), name(17, "UDP"), name(33, "DCCP"),
+		name(41, "IPv6"), name(47, "GRE"), name(50, "ESP"), name(51, "AH"), name(58, "ICMPv6"), name(89, "OSPF"), name(103, "PIM"), name(112, "VRRP"),
+		name(132, "SCTP"), name(136, "UDP-Lite"),
 	}
 }
 
