@@ -72,6 +72,9 @@ func (e *encoder) Section(s *format.Session) {
 	e.endOpening()
 	e.view.newSection()
 	e.view.nodes = nodesOf(s)
+	if e.options.Cores {
+		e.view.cores.newSection(s)
+	}
 	e.samples.newSection(s.Sources)
 }
 

@@ -26,7 +26,7 @@ func reductions() []reduction {
 	}
 	return []reduction{
 		{"parts that -e added", func(o *Options) {
-			o.Runs, o.Sleepers, o.Arrows, o.Extras, o.TIDPID, o.TimerTicks, o.EmbedStacks, o.Preempted = false, false, false, false, false, false, false, false
+			o.Runs, o.Sleepers, o.Arrows, o.Extras, o.TIDPID, o.TimerTicks, o.EmbedStacks, o.Preempted, o.Cores = false, false, false, false, false, false, false, false, false
 		}},
 		blocked(10 * time.Millisecond),
 		blocked(100 * time.Millisecond),

@@ -22,11 +22,13 @@ type Options struct {
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
-	Preempted bool   // the stacks of preempted threads
-	NUMA      bool   // the NUMA node beside CPUs
-	PeerNames bool   // annotations have the names that the C program wprof gives them, where it has the same
-	Marks     *Marks // conditions of which the times are drawn; nil: none
-	NoWakings bool   // of Sched, wakeups are left out
+	Preempted  bool   // the stacks of preempted threads
+	NUMA       bool   // the NUMA node beside CPUs
+	Cores      bool   // the threads on CPUs in the order of nodes and cores
+	Containers bool   // CPU use of containers and their processes
+	PeerNames  bool   // annotations have the names that the C program wprof gives them, where it has the same
+	Marks      *Marks // conditions of which the times are drawn; nil: none
+	NoWakings  bool   // of Sched, wakeups are left out
 
 	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
 	// millisecond on, except those of idle kernel threads.
@@ -37,7 +39,9 @@ type Options struct {
 const defaultBlockedMin = time.Millisecond
 
 // DefaultOptions returns the options without -e and --blocked-min.
-func DefaultOptions() Options { return Options{Sched: true, Threads: true, BlockedMin: -1} }
+func DefaultOptions() Options {
+	return Options{Sched: true, Threads: true, Containers: true, BlockedMin: -1}
+}
 
 // feature is a part of the trace with a name.
 type feature struct {
@@ -57,6 +61,8 @@ func features() []feature {
 		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},
 		{"preempted", func(o *Options) *bool { return &o.Preempted }},
 		{"numa", func(o *Options) *bool { return &o.NUMA }},
+		{"cores", func(o *Options) *bool { return &o.Cores }},
+		{"containers", func(o *Options) *bool { return &o.Containers }},
 		{"wprof-names", func(o *Options) *bool { return &o.PeerNames }},
 		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
 	}
@@ -87,7 +93,7 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: o.Preempted}
+	return tracks.Options{Threads: o.drawsThreads(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: o.Preempted}
 }
 
 // joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.
@@ -95,8 +101,21 @@ func (o *Options) joinsRuns() bool {
 	return !o.Runs && (o.Marks == nil || !o.Marks.needsRuns()) && !o.Arrows && !o.Extras && !o.EmbedStacks && o.Sched
 }
 
+// drawsThreads reports whether slices of threads are needed.
+func (o *Options) drawsThreads() bool {
+	return o.Threads || o.TimerTicks || o.EmbedStacks || o.Marks != nil
+}
+
 // view reports whether anything but scheduling is drawn.
-func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks || o.Marks != nil }
+func (o *Options) view() bool {
+	return o.drawsThreads() || o.occupancy()
+}
+
+// occupancy reports whether anything is drawn of the threads on CPUs beside the thread view.
+func (o *Options) occupancy() bool { return o.Cores || o.drawsContainers() }
+
+// drawsContainers reports whether containers are drawn: with the thread view only, without which a trace is to be small.
+func (o *Options) drawsContainers() bool { return o.Containers && o.Threads }
 
 // drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself, except for the stacks of preempted
 // ones. An idle kernel thread waits for nothing.

@@ -60,6 +60,7 @@ type task struct {
 	id         uint32 // of the name, for bundles' tables of names
 	generation uint32 // of threads, when it was introduced
 	names      taskNames
+	load       *load // of its process in its container; nil: not looked up, or it is in none
 }
 
 // threads are all threads that have not ended.

@@ -13,6 +13,7 @@ const (
 	trackRank        = 12
 	trackDescription = 14
 
+	orderByName = 1
 	orderByRank = 3
 
 	counterUnitName = 6

@@ -16,13 +16,16 @@ type view struct {
 	opened  int64 // when the current window did
 	leaves  leaving
 	// uuids counts the tracks that were given numbers: small ones, because each event has one.
-	uuids    uint64
-	idle     idleTracks
-	items    items
-	sleepers sleepers
-	cpuNames []cpuName
-	forks    uint64           // that were drawn
-	nodes    map[uint32]int32 // NUMA nodes by CPU
+	uuids     uint64
+	idle      idleTracks
+	items     items
+	sleepers  sleepers
+	cpuNames  []cpuName
+	forks     uint64           // that were drawn
+	nodes     map[uint32]int32 // NUMA nodes by CPU
+	occupancy occupancy
+	cores     coreTracks
+	loads     loads
 }
 
 // drawn is the view's state of a thread.
@@ -51,7 +54,9 @@ type taskNames struct {
 
 func newView(t *trace, all *threads, on Options) *view {
 	on.Arrows = on.Arrows || !on.Sched
-	return &view{trace: t, threads: all, on: on, items: newItems(), seq: sequence{stale: true, peerNames: on.PeerNames}}
+	w := &view{trace: t, threads: all, on: on, items: newItems(), cores: newCoreTracks(), loads: newLoads(), seq: sequence{stale: true, peerNames: on.PeerNames}}
+	w.occupancy.ran = w.ranOn
+	return w
 }
 
 // node returns the NUMA node of a CPU.
@@ -65,7 +70,10 @@ func (w *view) newSection() {
 
 // event is called with the next event, before anything of it is drawn.
 func (w *view) event(v *tracks.Event) {
-	w.resetIfDue()
+	if w.on.drawsThreads() {
+		w.resetIfDue()
+	}
+	w.occupies(v)
 	if v.Kind == format.KindSwitch && w.on.EmbedStacks {
 		if k := w.threads.known(v.Task); k != nil {
 			w.leaves = leaving{k.thread, v.Happened()}
@@ -90,6 +98,7 @@ func (w *view) resetIfDue() {
 
 // close writes what waits for the end of the window.
 func (w *view) close(isFiltered bool) {
+	w.endOccupancy()
 	w.endStacks()
 	w.drawSleepers(isFiltered)
 	for _, t := range w.threads.sorted() {
