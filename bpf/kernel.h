@@ -149,6 +149,7 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count; /* of it and of the groups above that are throttled on this CPU; with CONFIG_CFS_BANDWIDTH */
 };
 
 struct sched_entity {
@@ -294,6 +295,7 @@ struct task_struct {
 	int on_rq;
 	int prio;
 	struct sched_entity se;
+	bool throttled; /* the CPU quota of its cgroup is used up; since 6.18, with CONFIG_CFS_BANDWIDTH */
 	struct sched_info sched_info;
 	unsigned int policy;
 	int exit_state;

@@ -129,6 +129,9 @@ struct rec_wait_part {
 /* A bit of a state: with TASK_UNINTERRUPTIBLE, task_struct.in_iowait. No thread leaves in the state whose bit it is, TASK_WAKING. */
 #define REC_IOWAIT 0x200
 
+/* A bit of a state: the thread could run, but the CPU quota of its cgroup is used up. No thread leaves in the state whose bit it is, TASK_NEW. */
+#define REC_THROTTLED 0x800
+
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;

@@ -157,6 +157,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (prev_state & TASK_DEAD)
 		prev_state |= prev->exit_state;
 	prev_state = mark_iowait(prev, prev_state);
+	if ((preempt || !prev_state) && is_throttled(prev))
+		prev_state = REC_THROTTLED;
 	cpu = bpf_get_smp_processor_id();
 	ring = ring_of(cpu);
 	if (!ring)

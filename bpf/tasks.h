@@ -114,7 +114,9 @@ int tasks(struct bpf_iter__task *ctx)
 		rec.hdr.flags |= REC_ON_CPU;
 	else if (is_queued(task))
 		rec.hdr.flags |= REC_QUEUED;
-	rec.state = mark_iowait(task, task->__state | task->exit_state);
+	rec.state = mark_iowait(task, task->__state | task->exit_state) & ~REC_THROTTLED;
+	if (rec.hdr.flags & REC_QUEUED && is_throttled(task))
+		rec.state |= REC_THROTTLED;
 	rec.prio = task->prio;
 	write_ident(&rec.ident, task);
 	if (ident_passes(&rec.ident, task))

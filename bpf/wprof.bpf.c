@@ -30,6 +30,7 @@
 #include "cgroupfilter.h"
 #include "life.h"
 #include "newprogram.h"
+#include "throttle.h"
 #include "tasks.h"
 #include "offcpu.h"
 #include "blocked.h"

@@ -45,7 +45,7 @@ func TestKindTableKeepsTheRulesOfTheFormat(t *testing.T) {
 
 func TestStatesAreWrittenAsPsWritesThem(t *testing.T) {
 	for want, s := range map[string]State{
-		"R": StateRunnable, "R+": StatePreempted, "S": StateInterruptible, "D": StateUninterruptible,
+		"R": StateRunnable, "R+": StatePreempted, "Rq+": StatePreempted | StateThrottled, "S": StateInterruptible, "D": StateUninterruptible,
 		"DK": StateUninterruptible | StateKillable, "Di": StateUninterruptible | StateIOWait, "DKi": StateUninterruptible | StateKillable | StateIOWait, "T": StateStopped, "t": StateTraced, "Z": StateZombie,
 		"X": StateDead, "I": StateIdle, "P": StateParked,
 	} {

@@ -25,9 +25,14 @@ const (
 	StateFrozen          State = 1 << 10
 	StateRTLock          State = 1 << 11
 	StateIOWait          State = 1 << 12 // i: the kernel counts the wait as one for I/O (task_struct.in_iowait)
+	StateThrottled       State = 1 << 13 // q: the thread could run, but the CPU quota of its cgroup was used up
 )
 
-// String is the state as ps(1) and perf-sched(1) write it: S, D, T, t, X, Z, P, I, R, R+; DK for killable waits, Di and DKi for I/O.
+// IsRunnable reports whether a thread that left its CPU in this state could have run on.
+func (s State) IsRunnable() bool { return s&^(StatePreempted|StateThrottled) == 0 }
+
+// String is the state as ps(1) and perf-sched(1) write it: S, D, T, t, X, Z, P, I, R, R+; DK for killable waits, Di and DKi for I/O, Rq+
+// for a used-up CPU quota.
 func (s State) String() string {
 	base := "R"
 	for _, n := range stateNames() {
@@ -41,6 +46,9 @@ func (s State) String() string {
 	}
 	if s&StateIOWait != 0 {
 		base += "i"
+	}
+	if s&StateThrottled != 0 {
+		base += "q"
 	}
 	if s&StatePreempted != 0 {
 		base += "+"
@@ -75,6 +83,8 @@ func stateOf(letter byte) (State, bool) {
 		return StateKillable, true
 	case 'i':
 		return StateIOWait, true
+	case 'q':
+		return StateThrottled, true
 	case '+':
 		return StatePreempted, true
 	}
@@ -88,7 +98,7 @@ func stateOf(letter byte) (State, bool) {
 
 // KnownStates are all bits of this version.
 func KnownStates() State {
-	var all State = StateKillable | StatePreempted | StateIOWait
+	var all State = StateKillable | StatePreempted | StateIOWait | StateThrottled
 	for _, n := range stateNames() {
 		all |= n.bit
 	}

@@ -22,11 +22,11 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	next := a.thread(le.Uint32(b[ringdata.SwitchNextTID:]))
 	prevPrio, nextPrio := int32(int16(le.Uint16(b[ringdata.SwitchPrevPrio:]))), int32(int16(le.Uint16(b[ringdata.SwitchNextPrio:])))
 	state := kernelState(le.Uint32(b[ringdata.SwitchPrevState:]))
-	called := flags&ringdata.FlagPreempted == 0 && state == format.StateRunnable && !prev.isIdle
+	called := flags&ringdata.FlagPreempted == 0 && state.IsRunnable() && !prev.isIdle
 	// A runnable thread that leaves its CPU does not wait for anything. The kernel's preempt flag covers only threads
 	// that are preempted inside the kernel: on the way back to user mode schedule() is called as if by the thread itself.
 	if flags&ringdata.FlagPreempted != 0 || called {
-		state = format.StatePreempted
+		state = format.StatePreempted | state&format.StateThrottled
 	}
 	prev.visible = flags&ringdata.FlagSubject != 0
 	next.visible = flags&ringdata.FlagObject != 0

@@ -65,6 +65,9 @@ func (a *applier) applyTask(b []byte, at int64) {
 		t.Waking = timeline.Waking[*definition]{}
 		if flags&ringdata.FlagQueued != 0 {
 			t.State = format.StateRunnable
+			if state&format.StateThrottled != 0 {
+				t.State = format.StatePreempted | format.StateThrottled
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ const (
 	taskDead            = 0x80
 	taskWakekill        = 0x100
 	taskIOWait          = 0x200 // REC_IOWAIT in bpf/records.h
+	taskThrottled       = 0x800 // REC_THROTTLED
 	taskNoLoad          = 0x400
 	taskRTLockWait      = 0x1000
 	taskFrozen          = 0x8000
@@ -28,6 +29,8 @@ func kernelState(raw uint32) format.State {
 		return format.StateInterruptible
 	case taskUninterruptible:
 		return format.StateUninterruptible
+	case taskThrottled:
+		return format.StateThrottled | format.StatePreempted
 	}
 	if raw&(exitDead|exitZombie) != 0 {
 		raw &^= taskDead // which adds nothing

@@ -110,7 +110,9 @@ func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
 // waited draws a time in which a thread was runnable.
 func (c *conversion) waited(tr *track, s *tracks.Slice) {
 	name := `"Runnable"`
-	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
+	if s.Off.Throttled {
+		name = `"Runnable (throttled)"`
+	} else if s.Off.Preempted && s.State&format.StatePreempted != 0 {
 		name = `"Runnable (preempted)"`
 	}
 	b := c.begin(name, tr, s)

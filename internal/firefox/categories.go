@@ -35,7 +35,7 @@ func categories() []categoryInfo {
 		categoryUser:    {"User", "yellow", nil},
 		categoryKernel:  {"Kernel", "orange", nil},
 		categoryBlocked: {"Blocked", "lightblue", nil},
-		categoryWaiting: {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name}},
+		categoryWaiting: {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name, waitingThrottled.name}},
 		categoryIdle:    {"Idle", "transparent", nil},
 	}
 	for _, c := range blockedClasses() {
@@ -58,6 +58,7 @@ var (
 	waitingWoken     = reason{name: "runnable", category: categoryWaiting, subcategory: 1}
 	waitingPreempted = reason{name: "preempted", category: categoryWaiting, subcategory: 2}
 	waitingNew       = reason{name: "new", category: categoryWaiting, subcategory: 3}
+	waitingThrottled = reason{name: "throttled", category: categoryWaiting, subcategory: 4}
 	idleKernelThread = reason{name: "idle kernel thread", category: categoryIdle}
 )
 

@@ -116,6 +116,8 @@ func (p *profile) markWait(t *thread, s *tracks.Slice, w wait) {
 	switch {
 	case s.Off.New || s.Kind == timeline.SpanNew:
 		name, c = "New", categoryWaiting
+	case s.Off.Throttled:
+		name, c = "Throttled", categoryWaiting
 	case s.Off.Preempted:
 		name, c = "Preempted", categoryWaiting
 	}

@@ -141,6 +141,8 @@ func reasonOf(s *tracks.Slice) reason {
 	switch {
 	case s.Kind == timeline.SpanNew:
 		return waitingNew
+	case s.Kind == timeline.SpanRunnable && s.Off.Throttled:
+		return waitingThrottled
 	case s.Kind == timeline.SpanRunnable && s.Off.Preempted:
 		return waitingPreempted
 	case s.Kind == timeline.SpanRunnable:

@@ -38,6 +38,7 @@ func newSchemas() schemas {
 		{name: "Running", chart: "CPU {marker.data.cpu}", table: "on CPU {marker.data.cpu}", fields: []field{cpu, {"prio", "priority", "integer"}, {"left", "left it in state", "unique-string"}, open}},
 		{name: "Off CPU", chart: "{marker.data.in}", table: "{marker.data.state} {marker.data.in}", fields: []field{{"in", "in", "unique-string"}, {"state", "state", "unique-string"}, waker, context, delay, compound, chain, length, open}},
 		{name: "Preempted", fields: []field{{"in", "in", "unique-string"}, waker, context, delay, compound, chain, length, open}},
+		{name: "Throttled", fields: []field{{"in", "in", "unique-string"}, waker, context, delay, compound, chain, length, open}},
 		{name: "New", fields: []field{waker, context, delay, compound, chain, length, open}},
 		{name: "Wakes", table: "{marker.data.thread}", fields: []field{thread, {"target", "to run on CPU", "integer"}, context, cpu}},
 		{name: "Preempts", table: "{marker.data.thread}", fields: []field{thread, cpu}},

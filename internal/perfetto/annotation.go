@@ -53,6 +53,7 @@ const (
 	annForkedFrom
 	annInterrupt
 	annCgroup
+	annThrottled
 )
 
 // annotationNames returns the names of annotations. With peer some are those of the C program wprof, whose delays are in microseconds.
@@ -68,7 +69,7 @@ func annotationNames(peer bool) []string {
 		annWaitClass: "wait_class", annWaitFD: "wait_fd", annWaitFile: "wait_file", annWaitPeer: "wait_peer",
 		annFutex: "futex", annLockOwner: "lock_owner", annNUMA: "numa_node", annFile: "filename", annOldTID: "tid_changed_from",
 		annOldName: "old_name", annNewName: "renamed_to", annForkedInto: "forked_into", annForkedFrom: "forked_from",
-		annInterrupt: "waking_interrupt", annCgroup: "cgroup",
+		annInterrupt: "waking_interrupt", annCgroup: "cgroup", annThrottled: "throttled_ns",
 	}
 	if peer {
 		names[annDelay], names[annCompound], names[annFrom], names[annTo] = "waking_delay_us", "compound_delay_us", "switch_from", "switch_to"
@@ -90,7 +91,7 @@ func whyOff(s format.State) annotation {
 		state format.State
 		name  annotation
 	}{
-		{format.StatePreempted, annPreempted}, {format.StateInterruptible, annSlept}, {format.StateStopped, annStopped},
+		{format.StateThrottled, annThrottled}, {format.StatePreempted, annPreempted}, {format.StateInterruptible, annSlept}, {format.StateStopped, annStopped},
 		{format.StateTraced, annTraced}, {format.StateParked, annParked}, {format.StateIdle, annRestedIdle},
 		{format.StateUninterruptible, annBlocked}, {format.StateFrozen, annBlocked}, {format.StateRTLock, annBlocked},
 		{format.StateKillable, annBlocked},

@@ -118,13 +118,13 @@ func (o *Options) occupancy() bool { return o.Cores || o.drawsContainers() }
 func (o *Options) drawsContainers() bool { return o.Containers && o.Threads }
 
 // drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself, except for the stacks of preempted
-// ones. An idle kernel thread waits for nothing.
+// ones, and that a cgroup's CPU quota is used up. An idle kernel thread waits for nothing.
 func (o *Options) drawsOffCPU(s *tracks.Slice) bool {
 	if !o.Threads {
 		return false
 	}
 	if s.Kind != timeline.SpanBlocked {
-		return s.Kind == timeline.SpanRunnable && s.Off.Preempted && s.Stack != nil
+		return s.Kind == timeline.SpanRunnable && (s.Off.Throttled || s.Off.Preempted && s.Stack != nil)
 	}
 	length := s.To - s.Began()
 	if o.BlockedMin < 0 {

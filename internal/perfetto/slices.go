@@ -98,9 +98,12 @@ func (w *view) blocked(t *thread, s *tracks.Slice, track uint64) {
 	w.out = w.seq.finish(w.out, track, w.clock.earlier(s.To))
 }
 
-// preemptedWith draws a time for which a preempted thread waited, with the stack that was taken there.
+// preemptedWith draws a time for which a preempted or throttled thread waited, with the stack that was taken there.
 func (w *view) preemptedWith(t *thread, s *tracks.Slice) {
 	name := "preempted"
+	if s.Off.Throttled {
+		name = "throttled"
+	}
 	if s.Open {
 		name += stillOpen
 	}

@@ -17,7 +17,7 @@ type Maker struct {
 	selected   []bool // by kind
 	kinds      [format.MaxKind + 1]Kind
 	infos      [format.MaxKind + 1]*KindInfo
-	states     [1 << 13]uint8
+	states     [1 << 14]uint8
 	spans      *timeline.Spans // nil: no switch records are made
 	tl         *timeline.Timeline
 	stacks     *Stacks

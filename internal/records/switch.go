@@ -47,7 +47,7 @@ func (m *Maker) fillSwitch(r *Record, e *format.Event) {
 	if m.left != nil {
 		m.left.fill(r)
 	}
-	if prevState&format.StatePreempted != 0 && e.Flags&format.FlagSubject != 0 {
+	if prevState&(format.StatePreempted|format.StateThrottled) == format.StatePreempted && e.Flags&format.FlagSubject != 0 {
 		m.storePreemptor(r.Tasks[1], e)
 	}
 }
@@ -138,6 +138,10 @@ func (m *Maker) fillWakeup(r *Record, off *timeline.OffCPU) {
 func (m *Maker) fillPreemption(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {
 	// A task list does not show whether a runnable thread was woken or preempted.
 	if left, _ := e.Switch().NextState(); off.Since < m.opened && left&format.StatePreempted == 0 {
+		return
+	}
+	if off.Throttled {
+		m.setRunnable(r, off.Since, Throttled)
 		return
 	}
 	m.setRunnable(r, off.Since, Preempted)

@@ -30,6 +30,9 @@ func (m *Maker) fillWait(r *Record, v format.SwitchEvent) {
 	id, _ := v.Wait()
 	state, known := v.NextState()
 	switch {
+	case known && state.IsRunnable() && state&format.StateThrottled != 0:
+		r.Values[slotClass] = int64(waits.Throttled)
+		r.Has |= 1 << SwitchWaitClass
 	case known && state&format.StatePreempted != 0:
 		r.Values[slotClass] = int64(waits.Preempted)
 		r.Has |= 1 << SwitchWaitClass

@@ -11,10 +11,11 @@ const (
 	Woken = iota
 	WokenNew
 	Preempted
+	Throttled
 )
 
 // ReasonNames are the words of waking_reason.
-func ReasonNames() []string { return []string{"woken", "woken_new", "preempted"} }
+func ReasonNames() []string { return []string{"woken", "woken_new", "preempted", "throttled"} }
 
 // Interrupt is the index of the only word of [ContextNames].
 const Interrupt = 0
@@ -42,6 +43,7 @@ const (
 	stateIdle
 	stateWaking
 	stateNew
+	stateThrottled
 	stateUnknown
 )
 
@@ -50,7 +52,7 @@ func StateNames() []string {
 	return []string{
 		"runnable", "preempted", "interruptible_sleep", "uninterruptible_sleep", "killable_sleep", "stopped", "traced",
 		"exit_dead", "exit_zombie", "exit_trace", "parked", "task_dead", "rtlock_wait", "freezable", "frozen", "idle",
-		"waking", "new", "unknown",
+		"waking", "new", "throttled", "unknown",
 	}
 }
 
@@ -83,6 +85,8 @@ func stateOf(s format.State) int {
 		return stateUninterruptible
 	case has(format.StateInterruptible):
 		return stateInterruptible
+	case has(format.StateThrottled):
+		return stateThrottled
 	case has(format.StatePreempted):
 		return statePreempted
 	case s == format.StateRunnable:
@@ -92,7 +96,7 @@ func stateOf(s format.State) int {
 }
 
 // states maps every combination of bits that a stream can have.
-func states() (all [1 << 13]uint8) {
+func states() (all [1 << 14]uint8) {
 	for s := range all {
 		all[s] = uint8(stateOf(format.State(s)))
 	}
@@ -149,6 +153,7 @@ func StateDocs() []StateDoc {
 		stateIdle:            {"I", "an idle kernel thread"},
 		stateWaking:          {"", "is being woken; recorded as the state before"},
 		stateNew:             {"", "has never run before"},
+		stateThrottled:       {"Rq+", "runnable, but the CPU quota of its cgroup was used up"},
 		stateUnknown:         {"", "not known"},
 	}
 }

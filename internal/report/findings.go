@@ -28,6 +28,7 @@ const (
 	migrations     = "migrations"
 	shortProcesses = "short-lived-processes"
 	interruptStorm = "interrupt-storm"
+	noQuota        = "cgroup-throttled"
 )
 
 // Least shares and rates of what makes a finding.
@@ -52,6 +53,7 @@ func (o *totals) findings(r *Report) []Finding {
 	}
 	f.joinStarved()
 	f.interruptedCPUs()
+	f.throttled()
 	f.shortLived()
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
@@ -119,8 +121,10 @@ func (f *finder) add(kind string, weight float64, pid int32, name uint32, comman
 func (f *finder) weight(ns int64) float64 { return Share(ns, f.report.WorkNs) }
 
 // nameOf names a process.
-func (f *finder) nameOf(pid int32, name uint32) string {
-	return fmt.Sprintf("%s (pid %d)", f.c.names.text[name], pid)
+func (f *finder) nameOf(pid int32, name uint32) string { return f.c.nameOf(pid, name) }
+
+func (c *Collector) nameOf(pid int32, name uint32) string {
+	return fmt.Sprintf("%s (pid %d)", c.names.text[name], pid)
 }
 
 // rings adds the deadlocks: nothing that threads of a ring wait for can happen.

@@ -62,7 +62,7 @@ func (o *totals) timeTable() []Time {
 			rows = append(rows, Time{className(class), one.ns, Share(one.ns, o.total), one.count})
 		}
 	}
-	for _, class := range []int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), classNew} {
+	for _, class := range []int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), int(waits.Throttled), classNew} {
 		row(class)
 	}
 	for class := int(waits.Lock); class < int(waits.Preempted); class++ {

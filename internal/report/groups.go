@@ -24,7 +24,7 @@ func groupOf(class string) string {
 	switch class {
 	case OnCPU, Interrupts, New, Idle, NotRecorded:
 		return ""
-	case waits.Runnable.String(), waits.Preempted.String():
+	case waits.Runnable.String(), waits.Preempted.String(), waits.Throttled.String():
 		return Delayed
 	}
 	return Blocked

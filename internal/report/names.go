@@ -69,6 +69,7 @@ type who struct {
 	comm           uint32 // the thread's name
 	process        uint32 // the short label of its process's command line
 	processComm    uint32
+	cgroup         uint32 // its path
 	kernel, idle   bool
 	isSelected     bool
 	text           string // see names.thread
@@ -96,7 +97,12 @@ func (c *Collector) describe(d *format.Task) *who {
 	if len(d.ProcessComm) > 0 {
 		process = text(d.ProcessComm)
 	}
+	cgroup := ""
+	if path := c.r.Text(d.Cgroup); path != nil {
+		cgroup = text(path.Text)
+	}
 	return &who{
+		cgroup:     c.names.id(cgroup),
 		isSelected: c.o.Selector == nil || c.o.Selector.Selects(d), pid: d.Pid, tid: d.Tid, ppid: d.Ppid, comm: c.names.id(comm), process: c.names.id(cmdline.OfTask(c.r, d, process)), processComm: c.names.id(process),
 		kernel: d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0,
 	}

@@ -108,6 +108,7 @@ func (o *totals) addThread(t *thread) {
 		p.demand = ns + t.in(classInterrupt).ns + t.in(int(waits.Runnable)).ns + t.in(int(waits.Preempted)).ns
 		p.busiest, p.busiestThread = ns, o.c.names.thread(t.who)
 	}
+	o.addQuota(t, p)
 	for _, one := range t.interrupts {
 		p.interrupts.add(one.Name, one.Ns, one.Count)
 	}

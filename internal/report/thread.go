@@ -36,6 +36,8 @@ type thread struct {
 	isSelected      bool  // some of its time is reported
 	latency         int64 // ns of waits for a CPU after a wakeup that was free, or that are no longer than maxLatency
 	isNew           bool  // it started in the window
+
+	longestThrottled int64
 }
 
 const (
@@ -57,7 +59,7 @@ func (a *amount) add(ns int64, count uint64) {
 }
 
 // ownClasses are the classes of time that a thread has besides its waits.
-var ownClasses = [...]int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), classNew, classLost}
+var ownClasses = [...]int{classOnCPU, classInterrupt, int(waits.Runnable), int(waits.Preempted), int(waits.Throttled), classNew, classLost}
 
 // in returns the time of one of ownClasses.
 func (t *thread) in(class int) *amount { return &t.time[slices.Index(ownClasses[:], class)] }
@@ -157,6 +159,11 @@ func (c *Collector) addRunnable(t *thread, s *timeline.Span) {
 	ns := s.To - s.From
 	class := delayClass(s)
 	t.in(int(class)).add(ns, 1)
+	if class == waits.Throttled {
+		t.longestThrottled = max(t.longestThrottled, ns)
+		t.remember(interval{from: s.From, to: s.To, class: class})
+		return // no thread is to blame
+	}
 	by := c.delayedBy(t, s)
 	isFree := by != nil && by.idle // the delay is that of the CPU's waking up
 	if class == waits.Runnable && (ns <= maxLatency || isFree) {
@@ -177,7 +184,10 @@ func (c *Collector) addRunnable(t *thread, s *timeline.Span) {
 
 // delayClass returns the class of a wait for a CPU.
 func delayClass(s *timeline.Span) waits.Class {
-	if s.Off.Preempted {
+	switch {
+	case s.Off.Throttled:
+		return waits.Throttled
+	case s.Off.Preempted:
 		return waits.Preempted
 	}
 	return waits.Runnable

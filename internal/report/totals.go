@@ -15,6 +15,7 @@ type totals struct {
 	processes map[int32]*process
 	ended     map[string]*process // ended processes beyond the limit, by name
 	shorts    map[string]*shortLived
+	quotas    map[uint32]*quota // by the path of the cgroup
 	threads   int
 	known     int      // processes
 	merged    []uint64 // bitmap of the pids of those that are not in processes; nil: there are none

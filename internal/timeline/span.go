@@ -9,7 +9,7 @@ const (
 	SpanUnknown  SpanKind = iota // events were lost, or a filter hides it
 	SpanNew                      // it is being created: from its start to the wakeup that makes it runnable
 	SpanRunning                  // on Span.CPU
-	SpanRunnable                 // it waits for a CPU: it was woken, or preempted
+	SpanRunnable                 // it waits for a CPU: it was woken, preempted, or throttled
 	SpanBlocked                  // it waits for something else, by Span.State
 )
 
@@ -30,7 +30,7 @@ type Span struct {
 	Approx     bool   // Since is an estimate
 	Open       bool   // it had not ended when the window closed
 	CPU        uint32 // Running: where; else where it ran last, or where it is queued
-	// State is the state in which the thread left its CPU: Blocked: why it waits; Runnable: R+ if it was preempted; Running: of
+	// State is the state in which the thread left its CPU: Blocked: why it waits; Runnable: R+ if it was preempted, Rq+ if it was throttled; Running: of
 	// the off-CPU interval before.
 	State format.State
 	Prio  int32
@@ -55,6 +55,7 @@ type OffCPU struct {
 	Known     bool  // Since is known
 	Since     int64 // when the thread left its CPU, which may be before the window
 	Preempted bool  // it could have run on
+	Throttled bool  // while it could run, the CPU quota of its cgroup was used up
 	New       bool  // it had never run
 	// Woken is the waking that ended the wait; 0: there was none, or it was not recorded. It is before Since when the
 	// thread was woken while it went to sleep.

@@ -98,7 +98,9 @@ func line(s *Span, r *format.Reader) string {
 
 func offTime(s *Span, r *format.Reader) string {
 	var b strings.Builder
-	if o := s.Off; o.Preempted {
+	if o := s.Off; o.Throttled {
+		fmt.Fprintf(&b, " throttled %d", o.Since)
+	} else if o.Preempted {
 		fmt.Fprintf(&b, " preempted %d", o.Since)
 	} else if o.Woken != 0 {
 		waker := "none"
@@ -148,6 +150,20 @@ end close=200`, `
 ping running 100-120 cpu0
 ping runnable 120-150 stack 7
 ping running 150-200 cpu0 stack 7 preempted 120 delay 30 of 30 chain 0 open
+`, "ping")
+}
+
+func TestThrottledThreadIsRunnableAllTheTime(t *testing.T) {
+	expectSpans(t, spanTasks+`
+100 cpu0 state_cpu 2
+120 cpu0 switch 2 next=3 prev_state=Rq+ called
+150 cpu0 switch 3 next=2 prev_state=S since=120 next_state=Rq+ since_called stack=7
+160 cpu0 switch 2 next=3 prev_state=Rq+ called
+end close=200`, `
+ping running 100-120 cpu0
+ping runnable 120-150 stack 7
+ping running 150-160 cpu0 stack 7 throttled 120 delay 30 of 30 chain 0
+ping runnable 160-200 throttled 160 delay 40 of 70 chain 0 open
 `, "ping")
 }
 

@@ -81,7 +81,7 @@ func (t *Thread) lastKnown() (st *threadState, certain bool) {
 
 // preempted reports whether an off-CPU thread lost its CPU without wanting to wait.
 func (st *ThreadState[W]) preempted() bool {
-	return st.State&^format.StatePreempted == 0 && !st.New && !st.noState
+	return st.State.IsRunnable() && !st.New && !st.noState
 }
 
 // lasts reports whether a state that began at a time is the last known one.

@@ -73,7 +73,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 	early := waking{}
 	// In the stream, a late event stands before every loss that happened after it.
 	if st.Status == Running && st.CPU == e.CPU && (certain || s.late) {
-		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
+		if !left.IsRunnable() && s.tl.coverage == (Coverage{}) {
 			early = sp.early
 		}
 		end := Span{Left: left}
@@ -194,8 +194,6 @@ func (s *Spans) early(sp *spanState) waking {
 	}
 	return sp.early
 }
-
-func isRunnable(left format.State) bool { return left&^format.StatePreempted == 0 }
 
 // woken handles a waking. The waker's compound delay at this time passes to the wakee.
 func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.StackID) {

@@ -84,7 +84,7 @@ func (d *Drawer) span(s *timeline.Span) {
 	case timeline.SpanRunnable:
 		l.until = s.To
 		d.setWaker(s)
-		if s.Off.Preempted && d.options.PreemptedStacks {
+		if s.Off.Preempted && (d.options.PreemptedStacks || s.Off.Throttled) {
 			d.slice.Stack = d.drawnStack(s.Stack)
 		}
 	case timeline.SpanBlocked:
@@ -178,7 +178,7 @@ func (d *Drawer) drawsWaking(e *format.Event) bool {
 // preempted draws a preemption. It is derived from the switch, because no span ends here if the thread was not known
 // to run.
 func (d *Drawer) preempted(e *format.Event) {
-	if d.options.FewArrows || e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+	if d.options.FewArrows || e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&(format.StatePreempted|format.StateThrottled) != format.StatePreempted {
 		return
 	}
 	t, k := d.spans.Timeline().Thread(e.Task), d.task(e.Task)

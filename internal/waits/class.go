@@ -26,6 +26,7 @@ const (
 	KernelLock
 	KernelWork
 	Preempted
+	Throttled
 	Runnable
 
 	// Count is the number of classes.
@@ -76,6 +77,7 @@ func Classes() []ClassInfo {
 		{KernelLock, "kernel lock", "kernel lock", Never, "a lock in the kernel"},
 		{KernelWork, "kernel work", "kernel", Never, "something else in the kernel; of a kernel thread also work"},
 		{Preempted, "preempted", "preempted", Never, "a CPU, which it lost without wanting to wait"},
+		{Throttled, "throttled", "throttled", Never, "a CPU, since its cgroup has used up its CPU quota; until it runs again"},
 		{Runnable, "runnable", "runnable", Never, "a CPU, after what it waited for has come"},
 	}
 }

@@ -273,7 +273,7 @@ func stateWord(letters string, called bool) string {
 		return "runnable"
 	}
 	return map[string]string{
-		"R": "runnable", "R+": "preempted", "S": "interruptible_sleep", "D": "uninterruptible_sleep", "DK": "killable_sleep",
+		"R": "runnable", "R+": "preempted", "Rq+": "throttled", "S": "interruptible_sleep", "D": "uninterruptible_sleep", "DK": "killable_sleep",
 		"T": "stopped", "t": "traced", "X": "exit_dead", "Z": "exit_zombie", "I": "idle", "P": "parked",
 	}[letters]
 }

@@ -303,7 +303,9 @@ func wasBlocked(l *line) bool {
 	return l.OffCPU != nil && l.NextState != "" && !wasRunnable(l.NextState)
 }
 
-func wasRunnable(state string) bool { return state == "preempted" || state == "runnable" }
+func wasRunnable(state string) bool {
+	return state == "preempted" || state == "runnable" || state == "throttled"
+}
 
 func switches(c *capture) [][]any {
 	all, taken := make(map[thread]int64), make(map[thread]int64)

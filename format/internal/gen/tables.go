@@ -67,6 +67,8 @@ func stateTable() string {
 			name = "K, after the letter of another bit (DK)"
 		case wprof.StateIOWait:
 			name = "i, after the others: the kernel counts the wait as one for I/O (Di)"
+		case wprof.StateThrottled:
+			name = "q, after those and before the +: the thread could run, but the CPU quota of its cgroup was used up (Rq+)"
 		}
 		fmt.Fprintf(&b, "| 0x%x | %s |\n", uint32(bit), name)
 	}

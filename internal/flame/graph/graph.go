@@ -43,7 +43,7 @@ const (
 	KindKernel             // a function of the kernel
 	KindRoot               // a process, a thread, a CPU
 	KindNote               // not code: [not sampled], [lock], [idle]
-	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted]
+	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted], [throttled]
 	Kinds
 
 	// KindWait, and as many as there are classes of waits after it, are what a thread waited for: [ByWait].

@@ -185,6 +185,8 @@ func WaitKind(c *profile.Cell) Kind {
 		return KindWait + Kind(c.Wait.Class)
 	case c.Class == profile.ClassPreempted:
 		return KindWait + Kind(waits.Preempted)
+	case c.Class == profile.ClassThrottled:
+		return KindWait + Kind(waits.Throttled)
 	case c.Class.Delay():
 		return KindWait + Kind(waits.Runnable)
 	}
@@ -259,7 +261,7 @@ func Notes() []string {
 
 // NoteKind returns the kind of a note.
 func NoteKind(note string) Kind {
-	if note == profile.ClassRunnable.Note() || note == profile.ClassPreempted.Note() {
+	if note == profile.ClassRunnable.Note() || note == profile.ClassPreempted.Note() || note == profile.ClassThrottled.Note() {
 		return KindDelay
 	}
 	return KindNote

@@ -15,6 +15,7 @@ const (
 	ClassOnCPU                  // it ran
 	ClassRunnable               // it was woken, and waited for a CPU
 	ClassPreempted              // it lost its CPU without wanting to wait, and waited for a CPU
+	ClassThrottled              // it could have run, but the CPU quota of its cgroup was used up
 	ClassBlocked                // it waited for something else
 	ClassIdle                   // it waited for work: see [waits.Places]
 	ClassInterrupt              // interrupts ran on its CPU instead: see [timeline.Span].Interrupts
@@ -30,11 +31,12 @@ func (c Class) OnCPU() bool { return c == ClassOnCPU || c == ClassInterrupt }
 func (c Class) OffCPU() bool { return !c.OnCPU() && c != ClassUnknown && c != ClassEvent }
 
 // Delay reports whether the thread was runnable: scheduling delay.
-func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
+func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted || c == ClassThrottled }
 
 // notes are the frames that show classes, in brackets.
 var notes = [classes]string{
-	ClassUnknown: "[unknown]", ClassNew: "[new]", ClassRunnable: "[runnable]", ClassPreempted: "[preempted]", ClassIdle: "[idle]",
+	ClassUnknown: "[unknown]", ClassNew: "[new]", ClassRunnable: "[runnable]", ClassPreempted: "[preempted]", ClassThrottled: "[throttled]",
+	ClassIdle: "[idle]",
 }
 
 // Note returns the frame that shows a class, in brackets; "" for on-CPU and blocked time, and for events.

@@ -240,6 +240,20 @@ func TestOpenTimesKeepTheirSectionsNames(t *testing.T) {
 	`, profile.Options{}, graph.View{}), `app-100;main;do_syscall_64;vfs_read_[o] 1000000`)
 }
 
+func TestThrottledThreadsAreShownApart(t *testing.T) {
+	text := window + `
+		+0 cpu0 state_cpu 2 prio=120 since=-50
+		+100000 cpu0 switch 2 next=4 prev_state=Rq+ prev_prio=120 next_prio=120
+		+900000 cpu0 switch 4 next=2 prev_state=S prev_prio=120 next_prio=120 since=+100000 next_state=Rq+
+		end close=+1000000
+	`
+	for _, v := range []graph.View{{Mode: graph.OffCPU}, {Mode: graph.OffCPU, States: true}} {
+		if got, want := foldedText(t, text, profile.Options{}, v), "app-100;[no stack];[throttled] 800000"; !strings.Contains(got, want) {
+			t.Errorf("%+v: got %s, want %s", v, got, want)
+		}
+	}
+}
+
 func TestPreemptedThreadsAreRunnable(t *testing.T) {
 	text := window + `
 		+0 cpu0 state_cpu 2 prio=120 since=-50

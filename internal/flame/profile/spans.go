@@ -155,6 +155,8 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 		key.Wake = c.wakeOf(t, s)
 	}
 	switch {
+	case s.Kind == timeline.SpanRunnable && s.Off.Throttled:
+		key.Class = ClassThrottled
 	case s.Kind == timeline.SpanRunnable && s.Off.Preempted:
 		key.Class = ClassPreempted
 	case s.Kind == timeline.SpanRunnable:

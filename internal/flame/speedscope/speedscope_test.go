@@ -164,7 +164,8 @@ func wantIntervals(t *testing.T, p *profile.Profile, of *profile.Thread, shows f
 		slices.Reverse(names)
 		if note := map[profile.Class]string{
 			profile.ClassUnknown: "[unknown]", profile.ClassNew: "[new]", profile.ClassRunnable: "[runnable]", profile.ClassPreempted: "[preempted]",
-			profile.ClassBlocked: "[unknown (interruptible)]", profile.ClassIdle: "[idle]",
+			profile.ClassThrottled: "[throttled]",
+			profile.ClassBlocked:   "[unknown (interruptible)]", profile.ClassIdle: "[idle]",
 		}[piece.Class]; note != "" {
 			names = append(names, note)
 		}

@@ -146,6 +146,8 @@ func WaitTones() []Tone {
 			t.Hex = runnable()
 		case waits.Preempted:
 			t.Hex = [Schemes]string{lch(0.72, 0.17, 50).hex(), lch(0.46, 0.115, 50).hex()}
+		case waits.Throttled:
+			t.Hex = [Schemes]string{lch(0.66, 0.19, 20).hex(), lch(0.44, 0.13, 20).hex()}
 		case waits.Unknown:
 			t.Hex = [Schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}
 		}

@@ -1926,6 +1926,7 @@ type TrackEvent struct {
 	LockOwner       *uint64 `protobuf:"varint,1988,opt,name=lock_owner,json=lockOwner" json:"lock_owner,omitempty"`
 	NumaNode        *uint64 `protobuf:"varint,1989,opt,name=numa_node,json=numaNode" json:"numa_node,omitempty"`
 	TidChangedFrom  *uint64 `protobuf:"varint,1991,opt,name=tid_changed_from,json=tidChangedFrom" json:"tid_changed_from,omitempty"`
+	ThrottledNs     *uint64 `protobuf:"varint,1998,opt,name=throttled_ns,json=throttledNs" json:"throttled_ns,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2229,6 +2230,13 @@ func (x *TrackEvent) GetNumaNode() uint64 {
 func (x *TrackEvent) GetTidChangedFrom() uint64 {
 	if x != nil && x.TidChangedFrom != nil {
 		return *x.TidChangedFrom
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetThrottledNs() uint64 {
+	if x != nil && x.ThrottledNs != nil {
+		return *x.ThrottledNs
 	}
 	return 0
 }
@@ -3790,8 +3798,7 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xf9\n" +
-	"\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x9d\v\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3840,7 +3847,8 @@ const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"lock_owner\x18\xc4\x0f \x01(\x04R\tlockOwner\x12\x1c\n" +
 	"\tnuma_node\x18\xc5\x0f \x01(\x04R\bnumaNode\x12)\n" +
-	"\x10tid_changed_from\x18\xc7\x0f \x01(\x04R\x0etidChangedFrom\"j\n" +
+	"\x10tid_changed_from\x18\xc7\x0f \x01(\x04R\x0etidChangedFrom\x12\"\n" +
+	"\fthrottled_ns\x18\xce\x0f \x01(\x04R\vthrottledNs\"j\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
