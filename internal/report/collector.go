@@ -32,6 +32,7 @@ type Collector struct {
 	parents map[int32]bool // processes that have selected child processes
 	open    []openWait
 
+	sources    sources
 	interrupts map[uint32]*sum // of each CPU; the parts are interrupts
 	idleCPU    int64
 	isLossy    bool
@@ -77,6 +78,7 @@ func (c *Collector) NewSection(s *format.Session) error {
 	c.calls.newSection()
 	c.byTask.Clear()
 	c.byWait.Clear()
+	c.sources.types.Clear()
 	if c.o.Selector != nil {
 		c.o.Selector.NewSection()
 	}
@@ -103,8 +105,11 @@ func (c *Collector) Event(e *format.Event) error {
 		c.o.Selector.Fork(e)
 	}
 	c.spans.Apply(e)
-	if e.Kind == format.KindSample {
+	switch e.Kind {
+	case format.KindSample:
 		c.addSample(e)
+	case format.KindTyped:
+		c.addTyped(e)
 	}
 	return c.failed
 }

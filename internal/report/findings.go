@@ -29,6 +29,9 @@ const (
 	shortProcesses = "short-lived-processes"
 	interruptStorm = "interrupt-storm"
 	noQuota        = "cgroup-throttled"
+	packetDrops    = "packet-drops"
+	slowDisk       = "slow-disk"
+	majorFaults    = "major-faults"
 )
 
 // Least shares and rates of what makes a finding.
@@ -54,6 +57,8 @@ func (o *totals) findings(r *Report) []Finding {
 	f.joinStarved()
 	f.interruptedCPUs()
 	f.throttled()
+	f.drops()
+	f.disks()
 	f.shortLived()
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Summary, b.Summary))
@@ -236,6 +241,7 @@ func (f *finder) process(p *process) {
 	f.disk(p)
 	f.queue(p)
 	f.faults(p)
+	f.major(p)
 	f.wakeups(p)
 	f.migrations(p)
 	f.interrupts(p)
@@ -384,6 +390,9 @@ func (f *finder) disk(p *process) {
 			kind.add(class.String(), s.Ns, s.Count)
 		}
 	}
+	if f.majorFaults(p) {
+		all.Ns -= f.shortFaults(p)
+	}
 	if !f.matters(all.Ns, p.work()) {
 		return
 	}
@@ -418,6 +427,9 @@ func (p *process) partInFaults() int64 {
 func (f *finder) faults(p *process) {
 	onCPU := p.partInFaults()
 	waited := p.time[waits.PageFault].ns
+	if f.majorFaults(p) {
+		waited = 0 // has a finding of its own
+	}
 	if !f.matters(onCPU+waited, p.work()) {
 		return
 	}
@@ -426,6 +438,34 @@ func (f *finder) faults(p *process) {
 		text += fmt.Sprintf(", and waited %s for pages", short(waited))
 	}
 	f.add(pageFaults, f.weight(onCPU+waited), p.pid, p.name, f.flame(p.pid, "--kernel-frames"), "%s", text)
+}
+
+// shortFaults is the time of waits for major page faults that are too short to be known as such: with one major fault for each short wait for I/O.
+func (f *finder) shortFaults(p *process) int64 {
+	faults, disk := f.c.sources.faulted[p.pid], p.time[waits.Disk]
+	return int64(min(1, Share(faults, disk.count)) * float64(disk.ns))
+}
+
+// majorFaults reports whether a process waits much for pages.
+func (f *finder) majorFaults(p *process) bool {
+	waited := p.time[waits.PageFault].ns + f.shortFaults(p)
+	return f.matters(waited, p.work())
+}
+
+// major adds page faults that wait for pages to be read.
+func (f *finder) major(p *process) {
+	if !f.majorFaults(p) {
+		return
+	}
+	waited := p.time[waits.PageFault].ns + f.shortFaults(p)
+	text := fmt.Sprintf("%s waited %s for pages of memory to be read, %s of its time at work", f.nameOf(p.pid, p.name), short(waited), percent(waited, p.work()))
+	if faults := f.c.sources.faulted[p.pid]; faults == 0 {
+		text += "; wprof-record -f fault shows of which files"
+	} else {
+		files := f.c.sources.files(p.pid, &f.c.names)
+		text += fmt.Sprintf("; %.0f major page faults a second: %s", perSecond(faults, f.report.WindowNs), listed(files.sorted(maxListed), int64(faults)))
+	}
+	f.add(majorFaults, f.weight(waited), p.pid, p.name, f.flame(p.pid, "--off-cpu"), "%s", text)
 }
 
 func (f *finder) wakeups(p *process) {

@@ -16,19 +16,6 @@ static const struct {
 	{"healthy-timer", healthy_periodic}, {"idle-pool", idle_pool}, {"idle-conns", idle_connections}, {"idle-timers", idle_timers},
 };
 
-// Other programs of the machine must not make a scenario one of waiting for a CPU. Without privilege they can.
-static void take_priority(void)
-{
-	FILE *group;
-
-	setsid();
-	if ((group = fopen("/proc/self/autogroup", "w"))) {
-		fprintf(group, "-15");
-		fclose(group);
-	}
-	(void)!nice(-15);
-}
-
 int main(int argc, char **argv)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// sourceEvents is a capture of 1 s of a thread that waits for a disk all the time, with events of sources.
+func sourceEvents(events string) string {
+	return `section host=box boot_id=b open=1000000000 close=+1s
+cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=idle
+task 2 tid=100 pid=100 comm=app process_comm=app start=5
+text 1 text="sda"
+text 2 text="SOCKET_RCVBUFF"
+text 3 text="udp_queue_rcv_one_skb"
+text 4 text="data.db"
+wait 1 number=0 call=read has_fd fd=3 file=1
+frame 1
+  line function="io_schedule"
+stack 1 frames=1 kernel_frames=1
+eventtype 1 name="block" shape=span on=global
+  field "device" type=text
+  field "queued" type=duration
+eventtype 2 name="packet_dropped" shape=instant on=global
+  field "reason" type=text hint=name
+  field "function" type=text
+eventtype 3 name="packet_received" shape=instant on=global
+  field "bytes" type=uint
+eventtype 4 name="major_fault" shape=instant on=thread
+  field "file" type=text
++0 cpu0 state_cpu 1
++0 cpu0 state_thread 2 state=D since=0
+` + events + "+999999999 cpu0 switch 1 next=2 prev_state=R since=0 next_state=D stack=1 wait=1\nend close=+1s\n"
+}
+
+func findingsOf(t *testing.T, text, kind string) (all []string) {
+	t.Helper()
+	for _, f := range reportOf(t, text).Findings {
+		if f.Kind == kind {
+			all = append(all, f.Summary)
+		}
+	}
+	return all
+}
+
+// Requests of 20 ms, one after the other or ten at a time, and of 1 ms.
+func TestSlowDisks(t *testing.T) {
+	requests := func(each, apart int64) string {
+		var text strings.Builder
+		for at := each; at < 990e6; at += apart {
+			fmt.Fprintf(&text, "+%d cpu0 typed 2 type=1 start=+%d .device=1 .queued=%d\n", at, at-each, each/20)
+		}
+		return text.String()
+	}
+	for name, c := range map[string]struct{ events, want string }{
+		"one at a time": {requests(20e6, 20e6), "took 20.0 ms on average, longest 19.0 ms: 19.0 ms in the device, 1.0 ms in the queue before it; it was busy for 93% of the window, with 1.0 requests at a time: the device itself is slow"},
+		"ten at a time": {requests(20e6, 2e6), "with 9.3 requests at a time: it completes one in 2.0 ms, and the others wait for it"},
+		"fast":          {requests(1e6, 2e6), ""},
+		"none":          {"", ""},
+	} {
+		found := strings.Join(findingsOf(t, sourceEvents(c.events), slowDisk), "\n")
+		if c.want == "" && found != "" || !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q, want %q", name, found, c.want)
+		}
+	}
+}
+
+func TestDroppedPackets(t *testing.T) {
+	packets := func(received, dropped int) string {
+		var text strings.Builder
+		for i := range max(received, dropped) {
+			if i < received {
+				fmt.Fprintf(&text, "+%d cpu0 typed 0 type=3 .bytes=1\n", 1000*i)
+			}
+			if i < dropped {
+				fmt.Fprintf(&text, "+%d cpu0 typed 0 type=2 .reason=2 .function=3\n", 1000*i+1)
+			}
+		}
+		return text.String()
+	}
+	for _, c := range []struct {
+		received, dropped int
+		want              string
+	}{
+		{1000, 200, "200 packets a second were dropped, 200 of 1000: SOCKET_RCVBUFF 100%; in udp_queue_rcv_one_skb 100%"},
+		{0, 200, "200 of 200"}, {1000, 40, ""}, {30000, 200, ""},
+	} {
+		found := strings.Join(findingsOf(t, sourceEvents(packets(c.received, c.dropped)), packetDrops), "\n")
+		if c.want == "" && found != "" || !strings.Contains(found, c.want) {
+			t.Errorf("%d received, %d dropped: found %q, want %q", c.received, c.dropped, found, c.want)
+		}
+	}
+}
+
+// The union of times is right whatever overlaps.
+func TestUnion(t *testing.T) {
+	var u union
+	for _, one := range [][2]int64{{0, 10}, {5, 12}, {20, 30}, {25, 31}, {40, 50}, {8, 60}} {
+		u.add(one[0], one[1])
+	}
+	if got := u.total(); got != 60 {
+		t.Errorf("got %d, want 60", got)
+	}
+	var many union
+	for i := range int64(10 * maxSpans) {
+		many.add(10*i, 10*i+5)
+	}
+	if got := many.total(); got != 50*maxSpans || len(many.spans) > maxSpans {
+		t.Errorf("got %d in %d spans, want %d", got, len(many.spans), 50*maxSpans)
+	}
+}
