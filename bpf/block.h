@@ -166,7 +166,7 @@ static __always_inline void write_unknown(struct request *rq, __u8 error)
 {
 	struct block_request unknown = {.inserted = rq->start_time_ns};
 
-	if (!armed || filter.any || !unknown.inserted)
+	if (!armed || filter.any || !unknown.inserted || !within_limit(TYPE_BLOCK))
 		return;
 	describe_request(rq, &unknown);
 	write_request(&unknown, intern_text(unknown.device), 0, error, 0, 0);
@@ -188,7 +188,7 @@ int BPF_PROG(block_rq_complete, struct request *rq, __u8 error, unsigned int byt
 	ended = *request;
 	bpf_map_delete_elem(&block_requests, &key);
 	depth = ended.issued ? take_depth(ended.number) : 0;
-	if (armed && ended.selected)
+	if (armed && ended.selected && within_limit(TYPE_BLOCK))
 		write_request(&ended, intern_text(ended.device), depth, error, 0, 0);
 	return 0;
 }

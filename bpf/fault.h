@@ -52,7 +52,7 @@ static __always_inline int write_fault(void *ctx, __u64 address, __u32 access)
 	struct rec_stacks stacks = {};
 	__u64 *values, name;
 
-	if (!armed || !passes_filter_noinline(task))
+	if (!armed || !passes_filter_noinline(task) || !within_limit(TYPE_FAULT))
 		return 0;
 	name = mapped_name(address);
 	if (fault_stacks)
@@ -102,7 +102,7 @@ int fault_major(struct bpf_perf_event_data *ctx)
 	struct rec_stacks stacks = {};
 	__u64 *values, address, name;
 
-	if (!armed || !passes_filter_noinline(task))
+	if (!armed || !passes_filter_noinline(task) || !within_limit(TYPE_MAJOR_FAULT))
 		return 0;
 	address = ctx->addr;
 	name = mapped_name(address);

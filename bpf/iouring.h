@@ -77,7 +77,7 @@ int io_uring_complete(unsigned long long *ctx)
 		return 0;
 	ended = *request;
 	bpf_map_delete_elem(&ring_requests, &key);
-	if (armed)
+	if (armed && within_limit(TYPE_IO_URING))
 		write_ring_request(&ended, BPF_CORE_READ(req, cqe.res), 0, 0);
 	return 0;
 }

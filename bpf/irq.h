@@ -83,7 +83,8 @@ static __always_inline int end_span(struct cpu_span *span, __u32 count)
 		span->end = bpf_ktime_get_ns();
 		return 0;
 	}
-	write_span(span, count, 0, 0);
+	if (within_limit(span->type))
+		write_span(span, count, 0, 0);
 	span->start = 0;
 	return 0;
 }

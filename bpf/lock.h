@@ -161,6 +161,8 @@ int contention_end(unsigned long long *ctx)
 	}
 	ended = *wait;
 	wait->start = 0;
+	if (!within_limit(TYPE_LOCK))
+		return 0;
 	write_lock_wait(ctx, task, &ended, argument_word(ctx, 1), 0);
 	return 0;
 }

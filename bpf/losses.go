@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -19,6 +20,7 @@ type LossCause uint8
 const (
 	FullRing LossCause = iota
 	Nesting            // programs were nested deeper than there are scratch buffers
+	LeftOut            // a limit left them out
 )
 
 // LostDefinition in place of a kind means records that are no events: stacks, and arguments of an exec. A sample whose stack
@@ -28,7 +30,8 @@ const LostDefinition = 0
 // Loss is the number of records of a kind that were not written on a CPU.
 type Loss struct {
 	CPU   int
-	Kind  uint8 // enum rec_kind, or LostDefinition
+	Kind  uint8  // enum rec_kind, or LostDefinition
+	Type  uint32 // of events of sources: enum rec_type, or MISSING_TRACEPOINT for all tracepoints; 0: not known
 	Cause LossCause
 	Count uint32
 	From  int64 // when the first of them was lost, CLOCK_MONOTONIC ns
@@ -73,7 +76,7 @@ func (l *lossCounters) take(cause LossCause) []Loss {
 }
 
 // TailLosses returns the losses that no record in a ring reports: because no later record fitted, or because the cause is
-// nesting, for which there are no records. They are complete after [Tracer.Disarm].
+// nesting, for which there are no records; and what limits left out since it was last reported. They are complete after [Tracer.Disarm].
 func (t *Tracer) TailLosses() []Loss {
-	return append(t.losses.take(FullRing), t.nestingLosses.take(Nesting)...)
+	return slices.Concat(t.losses.take(FullRing), t.nestingLosses.take(Nesting), t.missing.take())
 }

@@ -17,7 +17,7 @@ int BPF_PROG(sched_migrate_task, struct task_struct *task, int to)
 {
 	__u64 *values;
 
-	if (!armed || !passes_filter_noinline(task))
+	if (!armed || !passes_filter_noinline(task) || !within_limit(TYPE_MIGRATION))
 		return 0;
 	values = reserve_typed_of(task->pid, TYPE_MIGRATION, 0, 5);
 	if (!values)

@@ -22,9 +22,10 @@ type Options struct {
 	Sample       Sample
 	OffCPU       OffCPU
 	Waker        Stacks
-	SourceStacks Stacks // of the events of Sources that have stacks
-	FaultStacks  bool   // of all page faults, not only of major ones
-	LockStacks   bool   // of waits for kernel locks
+	SourceStacks Stacks            // of the events of Sources that have stacks
+	FaultStacks  bool              // of all page faults, not only of major ones
+	LockStacks   bool              // of waits for kernel locks
+	Limits       map[uint32]uint32 // events a second and CPU of types of Sources, up to MaxLimit; by ringdata.MissingTypeTracepoint of all Tracepoints together
 	Filter       Filter
 	SelfPID      int // the process that Filter.NoSelf excludes
 	Unwind       Unwinding

@@ -314,7 +314,7 @@ static __always_inline __u32 packet_record_size(const struct packet *p)
 /* Room for the event of a packet with all but what is in rec_packet.of; NULL: there is none, and the loss is counted. */
 static __always_inline struct rec_packet *reserve_packet(__u32 type, const struct packet *p, __u32 bytes)
 {
-	struct rec_packet *rec = reserve(REC_TYPED, REC_SUBJECT, bpf_get_current_task_btf()->pid, packet_record_size(p));
+	struct rec_packet *rec = reserve_source(bpf_get_current_task_btf()->pid, type, packet_record_size(p));
 
 	if (!rec)
 		return NULL;

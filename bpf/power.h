@@ -9,7 +9,7 @@ static __always_inline int write_power(__u32 type, __u64 value, __u32 cpu)
 {
 	__u64 *values;
 
-	if (!armed)
+	if (!armed || !within_limit(type))
 		return 0;
 	values = reserve_typed(type, 0, 1);
 	if (!values)

@@ -67,7 +67,8 @@ static __always_inline int reclaim_ended(unsigned long pages)
 		now->reclaim_end = bpf_ktime_get_ns();
 		return 0;
 	}
-	write_reclaim(bpf_get_current_task_btf(), now, pages, 0);
+	if (within_limit(TYPE_RECLAIM))
+		write_reclaim(bpf_get_current_task_btf(), now, pages, 0);
 	now->reclaim = 0;
 	return 0;
 }
@@ -129,7 +130,8 @@ int mm_compaction_end(void *ctx)
 		now->compaction_end = bpf_ktime_get_ns();
 		return 0;
 	}
-	write_compaction(bpf_get_current_task_btf(), now, 0);
+	if (within_limit(TYPE_COMPACTION))
+		write_compaction(bpf_get_current_task_btf(), now, 0);
 	now->compaction = 0;
 	return 0;
 }
@@ -158,7 +160,7 @@ int mark_victim(unsigned long long *ctx)
 {
 	__u64 victim = argument_word(ctx, 0), *values;
 
-	if (!armed)
+	if (!armed || !within_limit(TYPE_OOM))
 		return 0;
 	if (victim >> 32)
 		victim = BPF_CORE_READ((struct task_struct *)victim, pid);

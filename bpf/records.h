@@ -41,6 +41,7 @@ enum rec_kind {
 	REC_TEXT = 70,
 	REC_CGROUP = 71,
 	REC_MOVE = 72,
+	REC_MISSING = 73,
 };
 
 #define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
@@ -213,6 +214,26 @@ struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
 	__u32 counts[REC_EVENTS]; /* by rec_kind */
+};
+
+/* Why records of sources are missing. */
+enum rec_missing_cause {
+	MISSING_FULL,  /* the part of the ring that sources may fill is full */
+	MISSING_LIMIT, /* a limit left them out */
+};
+
+enum rec_missing_type {
+	MISSING_TRACEPOINT = 63, /* stands for all tracepoints of the recording */
+	MISSING_TYPES,
+};
+
+/* Records of sources that are missing, of a CPU. */
+struct rec_missing {
+	struct rec_hdr hdr;
+	__u64 from;   /* time of the first one */
+	__u32 cause;  /* enum rec_missing_cause */
+	__u32 pad;
+	__u32 counts[MISSING_TYPES]; /* by enum rec_type; LOST_DEFINITION: of definitions */
 };
 
 /*

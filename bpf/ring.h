@@ -149,13 +149,19 @@ static __always_inline __u64 room_of(__u64 size)
 	return (size + sizeof(__u64) + 7) & ~7ULL;
 }
 
-/* Returns false if another program took room at the same time: try again. */
-static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at, bool *full)
+/*
+ * Room that sources leave free in a ring: a source that floods takes no room from events of the scheduler. Where rings of the default
+ * size fill, switches need a quarter of one for as long as a reader that stands still for a second leaves it.
+ */
+#define SOURCES_LEAVE (ring_bytes / 4)
+
+/* Returns false if another program took room at the same time: try again. leave is how many bytes are to stay free. */
+static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 leave, __u64 *at, bool *full)
 {
 	__u64 head = *(volatile __u64 *)&ring->head;
 
 	/* Signed: another program may have moved the head since it was read, and the tail may be beyond this value. */
-	*full = (__s64)(head + bytes - *(volatile __u64 *)&ring->tail) > (__s64)ring_bytes;
+	*full = (__s64)(head + bytes - *(volatile __u64 *)&ring->tail) > (__s64)(ring_bytes - leave);
 	if (*full)
 		return true;
 	*at = head;
@@ -165,6 +171,7 @@ static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at,
 struct room_request {
 	struct ring *ring;
 	__u64 bytes;
+	__u64 leave;
 	__u64 at;
 	bool taken;
 	bool full;
@@ -172,7 +179,7 @@ struct room_request {
 
 static long try_room(__u32 index, struct room_request *w)
 {
-	w->taken = take_room(w->ring, w->bytes, &w->at, &w->full);
+	w->taken = take_room(w->ring, w->bytes, w->leave, &w->at, &w->full);
 	return w->taken;
 }
 
@@ -183,9 +190,9 @@ static long try_room(__u32 index, struct room_request *w)
 #define TRIES_ALONE 4
 #define TRIES_SHARED 4096
 
-static __noinline long find_room_shared(__u32 number, __u64 bytes)
+static __noinline long find_room_shared(__u32 number, __u64 bytes, __u64 leave)
 {
-	struct room_request w = {.bytes = bytes};
+	struct room_request w = {.bytes = bytes, .leave = leave};
 
 	w.ring = bpf_map_lookup_elem(&rings, &number);
 	if (!w.ring)
@@ -195,22 +202,22 @@ static __noinline long find_room_shared(__u32 number, __u64 bytes)
 }
 
 /* The position of the room that was taken; negative: there is none. */
-static __always_inline long find_room(struct ring *ring, __u32 number, __u64 bytes)
+static __always_inline long find_room(struct ring *ring, __u32 number, __u64 bytes, __u64 leave)
 {
 	__u64 at;
 	bool full;
 
 #pragma unroll
 	for (int i = 0; i < TRIES_ALONE; i++)
-		if (take_room(ring, bytes, &at, &full))
+		if (take_room(ring, bytes, leave, &at, &full))
 			return full ? -1 : (long)at;
-	return rings_shared ? find_room_shared(number, bytes) : -1;
+	return rings_shared ? find_room_shared(number, bytes, leave) : -1;
 }
 
-/* Room for a record of size bytes, after its header; NULL: there is none. */
-static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
+/* Room for a record of size bytes, after its header, that leaves some bytes free; NULL: there is none. */
+static __always_inline void *claim_part(struct ring *ring, __u32 number, __u64 size, __u64 leave)
 {
-	long at = find_room(ring, number, room_of(size));
+	long at = find_room(ring, number, room_of(size), leave);
 	__u32 slot;
 	char *chunk;
 
@@ -223,6 +230,11 @@ static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
 	/* Else the compiler may put the sign, which it knows, into the mask, and the verifier of 6.1 sees no bounds. */
 	barrier_var(at);
 	return chunk + ((__u64)at & ((1ULL << chunk_shift) - 8)) + sizeof(__u64);
+}
+
+static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
+{
+	return claim_part(ring, number, size, 0);
 }
 
 /* Stores the header, with release semantics: the record is complete when its header is seen. */
@@ -283,13 +295,25 @@ static __noinline bool report_losses(__u32 cpu)
  * Room for a record in this CPU's ring. Losses are reported first: a record that fits where the longer rec_lost does not
  * must not come before it.
  */
-static __always_inline void *claim_here(__u32 cpu, __u64 size)
+static __always_inline void *claim_part_here(__u32 cpu, __u64 size, __u64 leave)
 {
 	struct ring *ring = ring_of(cpu);
 
 	if (!ring || (unreported[cpu & (CPUS_MAX - 1)] && !report_losses(cpu)))
 		return NULL;
-	return claim(ring, ring_number(cpu), size);
+	return claim_part(ring, ring_number(cpu), size, leave);
+}
+
+static __always_inline void *claim_here(__u32 cpu, __u64 size)
+{
+	return claim_part_here(cpu, size, 0);
+}
+
+/* Fills in a rec_hdr. Not before room was taken: see records.h on the order of reserving and reading the clock. */
+static __always_inline void fill_header(struct rec_hdr *hdr, __u32 kind, __u8 flags, __u32 cpu, __u32 tid)
+{
+	hdr->ts = bpf_ktime_get_ns();
+	*(__u64 *)&hdr->kind = kind | (__u64)flags << 8 | (__u64)cpu << 16 | (__u64)tid << 32;
 }
 
 /* The same with its rec_hdr filled in; NULL: there is none, and the caller counts the loss. */
@@ -298,11 +322,8 @@ static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u6
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct rec_hdr *hdr = claim_here(cpu, size);
 
-	if (!hdr)
-		return NULL;
-	/* Only now: see records.h on the order of reserving and reading the clock. */
-	hdr->ts = bpf_ktime_get_ns();
-	*(__u64 *)&hdr->kind = kind | (__u64)flags << 8 | (__u64)cpu << 16 | (__u64)tid << 32;
+	if (hdr)
+		fill_header(hdr, kind, flags, cpu, tid);
 	return hdr;
 }
 

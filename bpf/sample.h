@@ -21,6 +21,7 @@ int sample(void *ctx)
 	if (!armed)
 		return 0;
 	wake_reader();
+	report_all_missing();
 	task = bpf_get_current_task_btf();
 	if (!task->pid || !passes_filter(task))
 		return 0;

@@ -23,7 +23,7 @@ int BPF_PROG(signal_generate, int number, void *info, struct task_struct *target
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 *values;
 
-	if (!armed || (!passes_filter_noinline(task) && !passes_filter_noinline(target)))
+	if (!armed || (!passes_filter_noinline(task) && !passes_filter_noinline(target)) || !within_limit(TYPE_SIGNAL))
 		return 0;
 	values = reserve_typed(TYPE_SIGNAL, 0, 5);
 	if (!values)
@@ -58,9 +58,9 @@ int BPF_PROG(signal_deliver, int number, void *info, struct k_sigaction *action)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 address = (__u64)action->sa.sa_handler, handler, *values;
 
-	if (!armed || !passes_filter_noinline(task))
+	if (!armed || !passes_filter_noinline(task) || !within_limit(TYPE_DELIVERY))
 		return 0;
-	handler = address > 1 ? handler_of(task, address) : 0;
+	handler = address > 1 && may_define() ? handler_of(task, address) : 0;
 	values = reserve_typed(TYPE_DELIVERY, 0, 5);
 	if (!values)
 		return 0;

@@ -188,6 +188,8 @@ static __noinline __u64 intern_file(struct task_struct *task, __u32 fd, __u64 at
 		return 0;
 	if (*mark.at == mark.value)
 		return id;
+	if (!may_define())
+		return 0;
 	s = get_scratch(REC_STACK);
 	if (!s)
 		return 0;
@@ -282,7 +284,7 @@ static __always_inline __u32 fixed_size(const struct call *call)
 static __always_inline void write_call(struct task_struct *task, struct call *call, const struct call_paths *paths, __s64 ret, __u64 at)
 {
 	__u32 length = paths ? bounded(paths->length, 2 * CALL_PATHS) : 0;
-	struct rec_syscall *rec = reserve(REC_TYPED, REC_SUBJECT, task->pid, fixed_size(call) + length);
+	struct rec_syscall *rec = reserve_source(task->pid, TYPE_SYSCALL, fixed_size(call) + length);
 	__u64 *to;
 
 	if (!rec)
@@ -358,7 +360,7 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
 
 static __always_inline void end_kept(struct task_struct *task, __u64 key, struct kept_call *kept, __s64 ret)
 {
-	if (armed && passes_filter(task))
+	if (armed && passes_filter(task) && within_limit(TYPE_SYSCALL))
 		write_call(task, &kept->call, &kept->paths, ret, 0);
 	bpf_map_delete_elem(&kept_calls, &key);
 }
@@ -389,7 +391,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	slot = call_slot(task->pid);
 	if (!slot) { /* kernel.pid_max was raised */
 		if (wanted && armed && passes_filter_noinline(task))
-			count_loss(bpf_get_smp_processor_id(), REC_TYPED);
+			count_missing(MISSING_FULL, TYPE_SYSCALL);
 		return 0;
 	}
 	state = *slot;
@@ -412,7 +414,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		if (!call.start)
 			return 0;
 	}
-	if (!armed || !passes_filter(task))
+	if (!armed || !passes_filter(task) || !within_limit(TYPE_SYSCALL))
 		return 0;
 	read_registers(&call, regs, number, abi);
 	find_files(task, &call, 0);
@@ -435,7 +437,7 @@ int BPF_PROG(last_call, struct task_struct *task)
 		return 0;
 	state = *slot;
 	*slot = state & ~(__u64)CALL_OPEN;
-	if (!(state & CALL_OPEN) || state >> CALL_TIME_SHIFT < task->start_time || !armed || !passes_filter(task))
+	if (!(state & CALL_OPEN) || state >> CALL_TIME_SHIFT < task->start_time || !armed || !passes_filter(task) || !within_limit(TYPE_SYSCALL))
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	read_registers(&call, regs, REGS_SYSCALL(regs), abi_of(task, regs));

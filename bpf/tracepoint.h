@@ -35,14 +35,14 @@ struct {
 /* The tracepoint of an event that is to be recorded; NULL: it is not. */
 static __always_inline struct tracepoint *wanted_tracepoint(__u32 number)
 {
-	if (!armed || !passes_filter(bpf_get_current_task_btf()))
+	if (!armed || !passes_filter(bpf_get_current_task_btf()) || !within_limit(TYPE_TRACEPOINT))
 		return NULL;
 	return bpf_map_lookup_elem(&tracepoints, &number);
 }
 
 static __always_inline struct rec_tracepoint *reserve_tracepoint(__u32 number, __u32 length, __u32 room)
 {
-	struct rec_tracepoint *rec = reserve(REC_TYPED, REC_SUBJECT, bpf_get_current_task_btf()->pid, sizeof(*rec) + room);
+	struct rec_tracepoint *rec = reserve_source(bpf_get_current_task_btf()->pid, TYPE_TRACEPOINT, sizeof(*rec) + room);
 
 	if (!rec)
 		return NULL;

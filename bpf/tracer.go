@@ -31,9 +31,10 @@ type Tracer struct {
 	links         []io.Closer
 	rings         *rings
 	wakeups       *Wakeups
-	unwind        *UnwindTables // nil: user stacks are walked by frame pointer
-	losses        *lossCounters // full rings
-	nestingLosses *lossCounters // programs nested too deep
+	unwind        *UnwindTables    // nil: user stacks are walked by frame pointer
+	losses        *lossCounters    // full rings
+	nestingLosses *lossCounters    // programs nested too deep
+	missing       *missingCounters // events of sources; nil: there are no sources
 
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
@@ -141,6 +142,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if t.nestingLosses, err = mapLosses(maps["nesting_losses"]); err != nil {
 		return err
 	}
+	if t.missing, err = mapMissing(maps["missing"]); err != nil {
+		return err
+	}
 	if err := t.attach(); err != nil {
 		return err
 	}
@@ -178,6 +182,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
 	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
 	spec.Maps["tracepoints"].MaxEntries = uint32(max(1, len(o.Tracepoints)))
+	if err := o.setLimits(spec, cpus); err != nil {
+		return err
+	}
 	if err := setNodes(spec); err != nil {
 		return err
 	}
@@ -424,6 +431,7 @@ func (t *Tracer) Close() error {
 			errs = append(errs, l.close())
 		}
 	}
+	errs = append(errs, t.missing.close())
 	if t.collection != nil {
 		t.collection.Close()
 	}

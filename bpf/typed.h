@@ -8,7 +8,7 @@
 /* Room for the values of an event, which begins at start; NULL: there is none, and the loss is counted. */
 static __always_inline __u64 *reserve_typed_of(__u32 tid, __u32 type, __u64 start, __u32 values)
 {
-	struct rec_typed *rec = reserve(REC_TYPED, REC_SUBJECT, tid, sizeof(*rec) + values * sizeof(__u64));
+	struct rec_typed *rec = reserve_source(tid, type, sizeof(*rec) + values * sizeof(__u64));
 
 	if (!rec)
 		return NULL;
@@ -54,11 +54,13 @@ static __always_inline struct new_text begin_text(__u64 key)
 	if (text.mark.at && *text.mark.at == text.mark.value)
 		return text;
 	if (text.mark.at)
-		text.rec = reserve(REC_TEXT, 0, 0, sizeof(*text.rec));
+		text.rec = try_reserve_source(REC_TEXT, 0, sizeof(*text.rec));
 	if (text.rec)
 		text.rec->id = text.id;
-	else
+	else {
+		count_missing(MISSING_FULL, LOST_DEFINITION);
 		text.id = 0;
+	}
 	return text;
 }
 
@@ -105,7 +107,7 @@ const volatile bool source_kernel, source_user; /* stacks */
 /* Both parts of the running thread's stack, as far as they are recorded. */
 static __always_inline void take_source_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
 {
-	if (source_kernel || source_user)
+	if ((source_kernel || source_user) && may_define())
 		take_stacks(ctx, task, source_user, source_kernel, to);
 }
 

@@ -77,7 +77,8 @@ int workqueue_execute_end(void *ctx)
 		span->end = bpf_ktime_get_ns();
 		return 0;
 	}
-	write_work(task, span, 0);
+	if (within_limit(TYPE_WORK))
+		write_work(task, span, 0);
 	span->start = 0;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "records.h"
 #include "window.h"
 #include "ring.h"
+#include "missing.h"
 #include "pack.h"
 #include "filter.h"
 #include "walk.h"
@@ -65,6 +66,9 @@ union record {
 	struct rec_exit exit;
 	struct rec_free free;
 	struct rec_lost lost;
+	struct rec_missing missing;
+	enum rec_missing_cause missing_cause;
+	enum rec_missing_type missing_type;
 	struct rec_task task;
 	struct rec_stack stack;
 	struct rec_args args;

@@ -25,8 +25,10 @@ const (
 	wprofMapFollowed                    = "followed"
 	wprofMapIrqStates                   = "irq_states"
 	wprofMapKeptCalls                   = "kept_calls"
+	wprofMapLimits                      = "limits"
 	wprofMapLockWaits                   = "lock_waits"
 	wprofMapLosses                      = "losses"
+	wprofMapMissing                     = "missing"
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
@@ -146,6 +148,8 @@ const (
 	wprofVarFollowFailures              = "follow_failures"
 	wprofVarGeneration                  = "generation"
 	wprofVarLifeEnabled                 = "life_enabled"
+	wprofVarLimitEvents                 = "limit_events"
+	wprofVarLimitWindow                 = "limit_window"
 	wprofVarLockStacks                  = "lock_stacks"
 	wprofVarNameCache                   = "name_cache"
 	wprofVarOffcpuKernel                = "offcpu_kernel"
@@ -170,6 +174,8 @@ const (
 	wprofVarStacksChecked               = "stacks_checked"
 	wprofVarTableDepth                  = "table_depth"
 	wprofVarUnreported                  = "unreported"
+	wprofVarUnreportedFull              = "unreported_full"
+	wprofVarUnreportedLimit             = "unreported_limit"
 	wprofVarUnwindCounted               = "unwind_counted"
 	wprofVarUnwindTables                = "unwind_tables"
 	wprofVarUnwindVersion               = "unwind_version"
@@ -321,8 +327,10 @@ type wprofMapSpecs struct {
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
+	Limits         *ebpf.MapSpec `ebpf:"limits"`
 	LockWaits      *ebpf.MapSpec `ebpf:"lock_waits"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
+	Missing        *ebpf.MapSpec `ebpf:"missing"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
@@ -365,6 +373,8 @@ type wprofVariableSpecs struct {
 	FollowFailures   *ebpf.VariableSpec `ebpf:"follow_failures"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
 	LifeEnabled      *ebpf.VariableSpec `ebpf:"life_enabled"`
+	LimitEvents      *ebpf.VariableSpec `ebpf:"limit_events"`
+	LimitWindow      *ebpf.VariableSpec `ebpf:"limit_window"`
 	LockStacks       *ebpf.VariableSpec `ebpf:"lock_stacks"`
 	NameCache        *ebpf.VariableSpec `ebpf:"name_cache"`
 	OffcpuKernel     *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
@@ -389,6 +399,8 @@ type wprofVariableSpecs struct {
 	StacksChecked    *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	TableDepth       *ebpf.VariableSpec `ebpf:"table_depth"`
 	Unreported       *ebpf.VariableSpec `ebpf:"unreported"`
+	UnreportedFull   *ebpf.VariableSpec `ebpf:"unreported_full"`
+	UnreportedLimit  *ebpf.VariableSpec `ebpf:"unreported_limit"`
 	UnwindCounted    *ebpf.VariableSpec `ebpf:"unwind_counted"`
 	UnwindTables     *ebpf.VariableSpec `ebpf:"unwind_tables"`
 	UnwindVersion    *ebpf.VariableSpec `ebpf:"unwind_version"`
@@ -429,8 +441,10 @@ type wprofMaps struct {
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
+	Limits         *ebpf.Map `ebpf:"limits"`
 	LockWaits      *ebpf.Map `ebpf:"lock_waits"`
 	Losses         *ebpf.Map `ebpf:"losses"`
+	Missing        *ebpf.Map `ebpf:"missing"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
@@ -460,8 +474,10 @@ func (m *wprofMaps) Close() error {
 		m.Followed,
 		m.IrqStates,
 		m.KeptCalls,
+		m.Limits,
 		m.LockWaits,
 		m.Losses,
+		m.Missing,
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
@@ -505,6 +521,8 @@ type wprofVariables struct {
 	FollowFailures   *ebpf.Variable `ebpf:"follow_failures"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
 	LifeEnabled      *ebpf.Variable `ebpf:"life_enabled"`
+	LimitEvents      *ebpf.Variable `ebpf:"limit_events"`
+	LimitWindow      *ebpf.Variable `ebpf:"limit_window"`
 	LockStacks       *ebpf.Variable `ebpf:"lock_stacks"`
 	NameCache        *ebpf.Variable `ebpf:"name_cache"`
 	OffcpuKernel     *ebpf.Variable `ebpf:"offcpu_kernel"`
@@ -529,6 +547,8 @@ type wprofVariables struct {
 	StacksChecked    *ebpf.Variable `ebpf:"stacks_checked"`
 	TableDepth       *ebpf.Variable `ebpf:"table_depth"`
 	Unreported       *ebpf.Variable `ebpf:"unreported"`
+	UnreportedFull   *ebpf.Variable `ebpf:"unreported_full"`
+	UnreportedLimit  *ebpf.Variable `ebpf:"unreported_limit"`
 	UnwindCounted    *ebpf.Variable `ebpf:"unwind_counted"`
 	UnwindTables     *ebpf.Variable `ebpf:"unwind_tables"`
 	UnwindVersion    *ebpf.Variable `ebpf:"unwind_version"`

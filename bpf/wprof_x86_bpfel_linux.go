@@ -25,9 +25,11 @@ const (
 	wprofMapFollowed                    = "followed"
 	wprofMapIrqStates                   = "irq_states"
 	wprofMapKeptCalls                   = "kept_calls"
+	wprofMapLimits                      = "limits"
 	wprofMapLockWaits                   = "lock_waits"
 	wprofMapLosses                      = "losses"
 	wprofMapMemos                       = "memos"
+	wprofMapMissing                     = "missing"
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
@@ -153,6 +155,8 @@ const (
 	wprofVarGeneration                  = "generation"
 	wprofVarIrqStackFromRq              = "irq_stack_from_rq"
 	wprofVarLifeEnabled                 = "life_enabled"
+	wprofVarLimitEvents                 = "limit_events"
+	wprofVarLimitWindow                 = "limit_window"
 	wprofVarLockStacks                  = "lock_stacks"
 	wprofVarNameCache                   = "name_cache"
 	wprofVarOffcpuKernel                = "offcpu_kernel"
@@ -179,6 +183,8 @@ const (
 	wprofVarStacksChecked               = "stacks_checked"
 	wprofVarTableDepth                  = "table_depth"
 	wprofVarUnreported                  = "unreported"
+	wprofVarUnreportedFull              = "unreported_full"
+	wprofVarUnreportedLimit             = "unreported_limit"
 	wprofVarUnwindCounted               = "unwind_counted"
 	wprofVarUnwindCounts                = "unwind_counts"
 	wprofVarUnwindTables                = "unwind_tables"
@@ -331,9 +337,11 @@ type wprofMapSpecs struct {
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
+	Limits         *ebpf.MapSpec `ebpf:"limits"`
 	LockWaits      *ebpf.MapSpec `ebpf:"lock_waits"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
+	Missing        *ebpf.MapSpec `ebpf:"missing"`
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
@@ -382,6 +390,8 @@ type wprofVariableSpecs struct {
 	Generation           *ebpf.VariableSpec `ebpf:"generation"`
 	IrqStackFromRq       *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.VariableSpec `ebpf:"life_enabled"`
+	LimitEvents          *ebpf.VariableSpec `ebpf:"limit_events"`
+	LimitWindow          *ebpf.VariableSpec `ebpf:"limit_window"`
 	LockStacks           *ebpf.VariableSpec `ebpf:"lock_stacks"`
 	NameCache            *ebpf.VariableSpec `ebpf:"name_cache"`
 	OffcpuKernel         *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
@@ -408,6 +418,8 @@ type wprofVariableSpecs struct {
 	StacksChecked        *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	TableDepth           *ebpf.VariableSpec `ebpf:"table_depth"`
 	Unreported           *ebpf.VariableSpec `ebpf:"unreported"`
+	UnreportedFull       *ebpf.VariableSpec `ebpf:"unreported_full"`
+	UnreportedLimit      *ebpf.VariableSpec `ebpf:"unreported_limit"`
 	UnwindCounted        *ebpf.VariableSpec `ebpf:"unwind_counted"`
 	UnwindCounts         *ebpf.VariableSpec `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.VariableSpec `ebpf:"unwind_tables"`
@@ -449,9 +461,11 @@ type wprofMaps struct {
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
+	Limits         *ebpf.Map `ebpf:"limits"`
 	LockWaits      *ebpf.Map `ebpf:"lock_waits"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
+	Missing        *ebpf.Map `ebpf:"missing"`
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
@@ -485,9 +499,11 @@ func (m *wprofMaps) Close() error {
 		m.Followed,
 		m.IrqStates,
 		m.KeptCalls,
+		m.Limits,
 		m.LockWaits,
 		m.Losses,
 		m.Memos,
+		m.Missing,
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
@@ -537,6 +553,8 @@ type wprofVariables struct {
 	Generation           *ebpf.Variable `ebpf:"generation"`
 	IrqStackFromRq       *ebpf.Variable `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.Variable `ebpf:"life_enabled"`
+	LimitEvents          *ebpf.Variable `ebpf:"limit_events"`
+	LimitWindow          *ebpf.Variable `ebpf:"limit_window"`
 	LockStacks           *ebpf.Variable `ebpf:"lock_stacks"`
 	NameCache            *ebpf.Variable `ebpf:"name_cache"`
 	OffcpuKernel         *ebpf.Variable `ebpf:"offcpu_kernel"`
@@ -563,6 +581,8 @@ type wprofVariables struct {
 	StacksChecked        *ebpf.Variable `ebpf:"stacks_checked"`
 	TableDepth           *ebpf.Variable `ebpf:"table_depth"`
 	Unreported           *ebpf.Variable `ebpf:"unreported"`
+	UnreportedFull       *ebpf.Variable `ebpf:"unreported_full"`
+	UnreportedLimit      *ebpf.Variable `ebpf:"unreported_limit"`
 	UnwindCounted        *ebpf.Variable `ebpf:"unwind_counted"`
 	UnwindCounts         *ebpf.Variable `ebpf:"unwind_counts"`
 	UnwindTables         *ebpf.Variable `ebpf:"unwind_tables"`

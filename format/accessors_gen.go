@@ -598,6 +598,21 @@ func (v LostEvent) SetWhat(x Kind) {
 	v.e.Args[LostWhat] = uint64(x)
 }
 
+// Type is name of the event type of lost typed events, or of its group; absent if that is not known.
+func (v LostEvent) Type() ([]byte, bool) { return v.e.Data, v.e.Flags&16 != 0 }
+
+// SetType sets type and the flag that announces it.
+func (v LostEvent) SetType(x []byte) {
+	v.e.Data = x
+	v.e.Flags |= 16
+}
+
+// ClearType removes type and the flag that announces it.
+func (v LostEvent) ClearType() {
+	v.e.Data = nil
+	v.e.Flags &^= 16
+}
+
 // CPULeftEvent is an event of kind cpu_left. A filter hides what happens on this CPU from here on: as far as this stream shows, the kept thread no longer runs.
 // Its own task is the thread that this stream no longer shows running.
 type CPULeftEvent struct{ e *Event }

@@ -38,6 +38,7 @@ const (
 	ExecCut           Flags = 1 << 5
 	ExitLast          Flags = 1 << 4
 	TypedHasStart     Flags = 1 << 4
+	LostHasType       Flags = 1 << 4
 	StateHasSince     Flags = 1 << 4
 	StateHasWaking    Flags = 1 << 5
 	StateApprox       Flags = 1 << 6

@@ -282,6 +282,7 @@ func Kinds() []KindInfo {
 				{Name: "count", Type: FieldUint, Doc: "number of events; 0 if that is not known"},
 				{Name: "cause", Type: FieldCause, Doc: "why"},
 				{Name: "what", Type: FieldKind, Doc: "the kind of the lost events; 0: any"},
+				{Name: "type", Type: FieldBytes, Opt: LostHasType, Doc: "name of the event type of lost typed events, or of its group; absent if that is not known"},
 			},
 		},
 		{
@@ -323,8 +324,9 @@ const (
 	CauseSideband   Cause = 7
 	CauseSpool      Cause = 8
 	CauseDefinition Cause = 9
+	CauseLimit      Cause = 10
 
-	maxCause = CauseDefinition
+	maxCause = CauseLimit
 )
 
 // CauseInfo describes one cause of loss.
@@ -346,8 +348,18 @@ func Causes() []CauseInfo {
 		{CauseSideband, "sideband", "mapping and name records of perf were lost"},
 		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
 		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a wait, a command line, or a thread whose own events were not recorded; the event itself is there, without it"},
+		{CauseLimit, "limit", "a limit that the user had set left them out: no fault of the recording"},
 	}
 }
+
+// IsFault reports whether events are missing that were to be recorded.
+func (c Cause) IsFault() bool { return c != CauseLimit }
+
+// IsFault reports whether events are missing that were to be recorded.
+func (l *Loss) IsFault() bool { return l.GetCause() != uint32(CauseLimit) }
+
+// IsFault reports whether the events were to be recorded.
+func (v LostEvent) IsFault() bool { return v.Cause().IsFault() }
 
 // String returns the cause's name, or "cause N" for one unknown to this version.
 func (c Cause) String() string {

@@ -2773,6 +2773,7 @@ type Loss struct {
 	Kind          uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Cause         uint32                 `protobuf:"varint,3,opt,name=cause,proto3" json:"cause,omitempty"`
 	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	Type          []byte                 `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"` // of typed events: name of the event type, or of its group; empty: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2833,6 +2834,13 @@ func (x *Loss) GetCount() uint64 {
 		return x.Count
 	}
 	return 0
+}
+
+func (x *Loss) GetType() []byte {
+	if x != nil {
+		return x.Type
+	}
+	return nil
 }
 
 // ProgramCost is one kernel program's cost, measured with --stats.
@@ -3340,12 +3348,13 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04comm\x18\x02 \x01(\fR\x04comm\x12\x0e\n" +
 	"\x02ns\x18\x03 \x01(\x03R\x02ns\x12\x14\n" +
 	"\x05start\x18\x04 \x01(\x03R\x05start\x12\x15\n" +
-	"\x06ns_pid\x18\x05 \x01(\x05R\x05nsPid\"X\n" +
+	"\x06ns_pid\x18\x05 \x01(\x05R\x05nsPid\"l\n" +
 	"\x04Loss\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\rR\x05cause\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x04R\x05count\"p\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
+	"\x04type\x18\x05 \x01(\fR\x04type\"p\n" +
 	"\vProgramCost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x04R\x04runs\x12\x0e\n" +

@@ -64,6 +64,7 @@ func tool() cli.Tool {
 			filter.Flags(),
 			{Title: "Loss and cost", Flags: []cli.Flag{
 				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, 8kb to 1gb, rounded up to a power of two."},
+				capture.LimitFlag(),
 				{Name: "ringbuf-cnt", Kind: cli.Int, Value: "N", Usage: "Number of ring buffers. By default one per CPU, but at most 1 GiB in all: beyond that, several CPUs share one."},
 				{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost (125 with a command)."},
 				{Name: "stats", Usage: "At the end, print the cost of each kernel program (from the kernel's BPF statistics, which are on while it records), the traffic of each ring buffer, and the recorder's CPU time and memory."},

@@ -26,7 +26,7 @@ func (c *checker) events(block *format.Block) {
 			break
 		}
 		c.seen.Events++
-		if format.Kind(e.Kind) == format.KindLost {
+		if format.Kind(e.Kind) == format.KindLost && e.Lost().IsFault() {
 			c.seen.Losses++
 		}
 		counts.Event(&e, size, &c.tally.Types)

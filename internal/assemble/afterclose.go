@@ -28,6 +28,10 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 		if started(ringdata.LostFrom) {
 			return a.applyLost(b, closed)
 		}
+	case ringdata.KindMissing:
+		if started(ringdata.MissingFrom) {
+			return a.applyMissing(b, closed)
+		}
 	case merge.KindHole:
 		if started(merge.HoleFrom) {
 			return a.applyHole(int64(binary.LittleEndian.Uint64(b[merge.HoleFrom:])), closed)

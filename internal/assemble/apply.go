@@ -60,6 +60,8 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		return a.applyFree(b, at)
 	case ringdata.KindLost:
 		return a.applyLost(b, at)
+	case ringdata.KindMissing:
+		return a.applyMissing(b, at)
 	case ringdata.KindTask:
 		a.applyTask(b, at)
 	case ringdata.KindStack:

@@ -31,6 +31,34 @@ func (a *applier) applyLost(b []byte, at int64) error {
 	return nil
 }
 
+// applyMissing takes the counts of records of sources.
+func (a *applier) applyMissing(b []byte, at int64) error {
+	if at < a.out.from {
+		return nil
+	}
+	le := binary.LittleEndian
+	l := spool.Loss{CPU: uint32(le.Uint16(b[ringdata.HdrCPU:])), From: int64(le.Uint64(b[ringdata.MissingFrom:]))}
+	cause := format.CauseRing
+	if le.Uint32(b[ringdata.MissingCause:]) == ringdata.MissingCauseLimit {
+		cause = format.CauseLimit
+	}
+	counts := b[ringdata.MissingCounts:ringdata.MissingSize]
+	for number := range len(counts) / 4 {
+		l.Count = uint64(le.Uint32(counts[4*number:]))
+		if l.Count == 0 {
+			continue
+		}
+		l.Kind, l.Cause, l.Type = format.KindTyped, cause, uint32(number)
+		if number == 0 {
+			l.Kind, l.Cause = 0, format.CauseDefinition
+		}
+		if err := a.out.lost(at, &l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // losesSwitches reports whether a count of a lost record may be of switches.
 func losesSwitches(counts []byte) bool {
 	for kind := range len(counts) / 4 {

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/sources"
 	"wprof/internal/spool"
 )
 
@@ -161,6 +162,9 @@ func (s *stream) lost(at int64, l *spool.Loss) error {
 	v.SetCount(l.Count)
 	v.SetCause(l.Cause)
 	v.SetWhat(l.Kind)
+	if of := sources.NameOf(l.Type); of != "" {
+		v.SetType([]byte(of))
+	}
 	s.summary.Lost += l.Count
 	s.summary.LostByCause[l.Cause] += l.Count
 	s.addLoss(l)
@@ -176,8 +180,9 @@ func (s *stream) addLoss(l *spool.Loss) {
 const maxLosses = 4096
 
 func addLoss(sums []*format.Loss, l *spool.Loss) []*format.Loss {
+	of := sources.NameOf(l.Type)
 	for _, sum := range sums {
-		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) {
+		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) && string(sum.Type) == of {
 			sum.Count += l.Count
 			return sums
 		}
@@ -187,7 +192,7 @@ func addLoss(sums []*format.Loss, l *spool.Loss) []*format.Loss {
 		all.CPU = format.AllCPUs
 		return addLoss(sums, &all)
 	}
-	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count})
+	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count, Type: []byte(of)})
 }
 
 // finish ends the last section.

@@ -181,6 +181,9 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	if err := cfg.setFeatures(inv.Strings("feature")); err != nil {
 		return err
 	}
+	if err := cfg.setLimits(inv.Strings("limit")); err != nil {
+		return cli.Usagef("--limit: %w", err)
+	}
 	return cfg.setStacks()
 }
 

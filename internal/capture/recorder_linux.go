@@ -477,7 +477,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	}
 	for _, loss := range r.tracer.TailLosses() {
 		tail.Losses = append(tail.Losses, spool.Loss{
-			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,
+			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From, Type: loss.Type,
 		})
 	}
 	tail.Losses = append(tail.Losses, skipped(tail.Programs, r.openedAt)...)
@@ -525,6 +525,8 @@ func causeOf(loss bpf.Loss) format.Cause {
 		return format.CauseDefinition
 	case loss.Cause == bpf.Nesting:
 		return format.CauseNesting
+	case loss.Cause == bpf.LeftOut:
+		return format.CauseLimit
 	}
 	return format.CauseTail
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -36,20 +37,40 @@ type Outcome struct {
 func (o *Outcome) Lost() uint64 {
 	var lost uint64
 	for _, loss := range o.Losses {
-		lost += loss.Count
+		if loss.IsFault() {
+			lost += loss.Count
+		}
 	}
 	return lost
 }
 
-// Lossy reports whether anything is missing, counted or not.
-func (o *Outcome) Lossy() bool { return len(o.Losses) > 0 }
+// Lossy reports whether anything is missing that was to be recorded, counted or not.
+func (o *Outcome) Lossy() bool { return slices.ContainsFunc(o.Losses, (*format.Loss).IsFault) }
+
+// leftOutText returns how many events limits have left out, by type, with a separator before it; "": none.
+func (o *Outcome) leftOutText() string {
+	left := map[string]uint64{}
+	for _, loss := range o.Losses {
+		if !loss.IsFault() {
+			left[string(loss.Type)] += loss.Count
+		}
+	}
+	var parts []string
+	for _, of := range slices.Sorted(maps.Keys(left)) {
+		parts = append(parts, fmt.Sprintf("%s of %s", cli.Counted(left[of], "event"), of))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; --limit left out " + strings.Join(parts, ", ")
+}
 
 // Summary returns the last line of a recording: what was recorded, its cost, and the losses with the flag
 // that helps.
 func (o *Outcome) Summary() string {
 	return fmt.Sprintf("recorded %s of %s in %s; cost %s of CPU, %s of spool, %s of output; %s",
 		cli.Counted(o.Events, "event"), cli.Counted(uint64(o.Threads), "thread"), seconds(o.Window),
-		seconds(o.CPU), bytesText(o.SpoolBytes), bytesText(o.OutputBytes), o.lossText())
+		seconds(o.CPU), bytesText(o.SpoolBytes), bytesText(o.OutputBytes), o.lossText()+o.leftOutText())
 }
 
 func (o *Outcome) lossText() string {

@@ -30,6 +30,21 @@ func TestSummaryNamesCostAndLoss(t *testing.T) {
 	}
 }
 
+func TestWhatLimitsLeftOutIsNotLost(t *testing.T) {
+	o := Outcome{Losses: []*format.Loss{
+		{Cpu: 1, Kind: uint32(format.KindTyped), Cause: uint32(format.CauseLimit), Type: []byte("syscall"), Count: 12000},
+		{Cpu: 0, Kind: uint32(format.KindTyped), Cause: uint32(format.CauseLimit), Type: []byte("syscall"), Count: 1},
+		{Cpu: 0, Kind: uint32(format.KindTyped), Cause: uint32(format.CauseLimit), Type: []byte("page_fault"), Count: 1},
+	}}
+	if got, want := o.Summary(), "; nothing lost; --limit left out 1 event of page_fault, 12,001 events of syscall"; !strings.HasSuffix(got, want) || o.Lossy() {
+		t.Errorf("%s, lossy: %t", got, o.Lossy())
+	}
+	o.Losses = append(o.Losses, &format.Loss{Kind: uint32(format.KindTyped), Cause: uint32(format.CauseRing), Type: []byte("syscall"), Count: 7})
+	if got, want := o.Summary(), "lost 7 events (1e+02%: ring full on CPU 0)"; !strings.Contains(got, want) || !o.Lossy() {
+		t.Errorf("%s, lossy: %t", got, o.Lossy())
+	}
+}
+
 func TestUsefulFlagsAreNamedEvenWithoutCounts(t *testing.T) {
 	o := Outcome{Rate: 100 * time.Microsecond, Losses: []*format.Loss{{Cpu: 1, Kind: uint32(format.KindSample), Cause: uint32(format.CauseThrottle)}}}
 	want := "lost an unknown number of events (the kernel throttled sampling on CPU 1); a lower rate helps (-Stimer=5000hz)"

@@ -92,6 +92,9 @@ func (w *writer) begin() error {
 	w.Stacks().OnSectionDone(w.endSection)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
+			if !l.IsFault() {
+				continue
+			}
 			w.about.lost = format.Sum(w.about.lost, int64(min(l.Count, math.MaxInt64)))
 		}
 	})

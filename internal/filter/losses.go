@@ -14,6 +14,7 @@ type losses map[lossKey]uint64
 
 type lossKey struct {
 	cpu, kind, cause uint32
+	of               string // name of an event type, or of its group; "": not known
 }
 
 // maxLosses bounds the number of different losses that are counted separately.
@@ -27,20 +28,21 @@ func (l *losses) add(e *format.Event) {
 	if *l == nil {
 		*l = make(losses)
 	}
-	key := lossKey{e.CPU, uint32(lost.What()), uint32(lost.Cause())}
+	of, _ := lost.Type()
+	key := lossKey{e.CPU, uint32(lost.What()), uint32(lost.Cause()), string(of)}
 	if _, ok := (*l)[key]; !ok && len(*l) >= maxLosses {
-		key = lossKey{format.AllCPUs, 0, uint32(lost.Cause()) % 256}
+		key = lossKey{cpu: format.AllCPUs, cause: uint32(lost.Cause()) % 256}
 	}
 	(*l)[key] = format.Sum((*l)[key], lost.Count())
 }
 
 func (l losses) list() []*format.Loss {
 	keys := slices.SortedFunc(maps.Keys(l), func(a, b lossKey) int {
-		return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.kind, b.kind), cmp.Compare(a.cpu, b.cpu))
+		return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.kind, b.kind), cmp.Compare(a.of, b.of), cmp.Compare(a.cpu, b.cpu))
 	})
 	var list []*format.Loss
 	for _, key := range keys {
-		list = append(list, &format.Loss{Cpu: key.cpu, Kind: key.kind, Cause: key.cause, Count: l[key]})
+		list = append(list, &format.Loss{Cpu: key.cpu, Kind: key.kind, Cause: key.cause, Count: l[key], Type: []byte(key.of)})
 	}
 	return list
 }

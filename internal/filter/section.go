@@ -215,7 +215,7 @@ func (f *Filter) endSection(end *format.End) error {
 	out.Close = max(out.Close, f.opens, f.wrote)
 	// Of a range only its own loss events count: the recorder's sums are those of its whole window.
 	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
-	f.result.Lost = f.result.Lost || len(out.Losses) > 0 && !isPart
+	f.result.Lost = f.result.Lost || slices.ContainsFunc(out.Losses, (*format.Loss).IsFault) && !isPart
 	out.Losses = f.losses.atLeast(out.Losses)
 	out.Processes = f.usage.Close(out.Close)
 	if err := f.defineClocks(); err != nil {

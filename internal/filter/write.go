@@ -40,7 +40,7 @@ func (f *Filter) write(e *format.Event) error {
 	}
 	f.usage.Apply(e)
 	if e.Kind == format.KindLost {
-		f.result.Lost = true
+		f.result.Lost = f.result.Lost || e.Lost().IsFault()
 		f.losses.add(e)
 	} else {
 		f.result.Kept++

@@ -129,6 +129,7 @@ type ThreadsReport struct {
 type LossReport struct {
 	CPU   *uint32 `json:"cpu"`
 	Kind  string  `json:"kind"`
+	Type  *string `json:"type"`
 	Cause string  `json:"cause"`
 	Count uint64  `json:"count"`
 }
@@ -311,6 +312,10 @@ func lossReport(l *format.Loss) LossReport {
 	out := LossReport{Kind: kindName(l.Kind), Cause: causeName(l.Cause), Count: l.Count}
 	if l.Cpu != format.AllCPUs {
 		out.CPU = &l.Cpu
+	}
+	if len(l.Type) > 0 {
+		of := printable.Text(string(l.Type))
+		out.Type = &of
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -266,18 +267,29 @@ func processID(p *format.ProcessTime) string {
 }
 
 // lost returns the number of events that are known to be lost.
-func (r *Recording) lost() uint64 {
-	total := uint64(0)
+func (r *Recording) lost() uint64 { return r.sumLosses((*format.Loss).IsFault) }
+
+// leftOut returns the number of events that limits left out.
+func (r *Recording) leftOut() uint64 {
+	return r.sumLosses(func(l *format.Loss) bool { return !l.IsFault() })
+}
+
+func (r *Recording) sumLosses(which func(*format.Loss) bool) (total uint64) {
 	for _, l := range r.Losses {
-		total = format.Sum(total, l.Count)
+		if which(l) {
+			total = format.Sum(total, l.Count)
+		}
 	}
 	return total
 }
 
+// lossy reports whether events are missing that were to be recorded.
+func (r *Recording) lossy() bool { return slices.ContainsFunc(r.Losses, (*format.Loss).IsFault) }
+
 func (r *Recording) printLosses(w io.Writer) {
 	total := r.lost()
 	switch {
-	case total == 0 && len(r.Losses) > 0:
+	case total == 0 && r.lossy():
 		fact(w, "lost", "an unknown number of events")
 	case total > 0:
 		fact(w, "lost", "%s", cli.Counted(total, "event"))
@@ -286,7 +298,9 @@ func (r *Recording) printLosses(w io.Writer) {
 		return
 	default:
 		fact(w, "lost", "nothing")
-		return
+	}
+	if left := r.leftOut(); left > 0 {
+		fact(w, "left out", "%s, by limits", cli.Counted(left, "event"))
 	}
 	var rows [][]string
 	for _, l := range r.Losses[:min(listed, len(r.Losses))] {
@@ -298,10 +312,18 @@ func (r *Recording) printLosses(w io.Writer) {
 		if l.Count == 0 {
 			lost = "?"
 		}
-		rows = append(rows, []string{lost, where, kindName(l.Kind), causeName(l.Cause)})
+		rows = append(rows, []string{lost, where, lossName(l), causeName(l.Cause)})
 	}
 	table(w, rows)
 	printMore(w, len(r.Losses)-listed)
+}
+
+// lossName names the missing events: by their type if it is known.
+func lossName(l *format.Loss) string {
+	if len(l.Type) > 0 {
+		return printable.Text(string(l.Type))
+	}
+	return kindName(l.Kind)
 }
 
 func causeName(cause uint32) string {

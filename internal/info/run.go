@@ -183,5 +183,5 @@ func summarizeAs(r io.Reader, write func(*Summary) error) (lost bool, err error)
 	if len(s.Damage) > 0 {
 		return false, fmt.Errorf("%w: %s; see --check", textform.ErrDamaged, s.Damage[0])
 	}
-	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return len(r.Losses) > 0 }), nil
+	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.lossy() }), nil
 }

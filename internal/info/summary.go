@@ -1,6 +1,7 @@
 package info
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (r *Recording) addKind(k *format.KindCount) {
 
 func (r *Recording) addLoss(l *format.Loss) {
 	for _, have := range r.Losses {
-		if have.Cpu == l.Cpu && have.Kind == l.Kind && have.Cause == l.Cause {
+		if have.Cpu == l.Cpu && have.Kind == l.Kind && have.Cause == l.Cause && bytes.Equal(have.Type, l.Type) {
 			have.Count = format.Sum(have.Count, l.Count)
 			return
 		}

@@ -50,6 +50,7 @@ func recordSizes() [256]uint16 {
 		ringdata.KindWait:      ringdata.WaitSize,
 		ringdata.KindCgroup:    ringdata.CgroupSize,
 		ringdata.KindMove:      ringdata.MoveSize,
+		ringdata.KindMissing:   ringdata.MissingSize,
 	}
 	kinds := format.Kinds()
 	for _, r := range ringdata.Records() {

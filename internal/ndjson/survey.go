@@ -42,6 +42,9 @@ func takeSurveyOnce(open func() (*format.Reader, error), skip bool) (found surve
 	closed, isFirst := int64(0), true
 	r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
+			if !l.IsFault() {
+				continue
+			}
 			found.lost = format.Sum(found.lost, l.Count)
 		}
 		closed = end.Close

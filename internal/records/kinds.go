@@ -148,6 +148,7 @@ const (
 	LostCount
 	LostCause
 	LostWhat
+	LostType
 	LostOpen
 )
 
@@ -332,6 +333,7 @@ func table() []KindInfo {
 				{Name: "count", Type: TypeInt, Opt: true, Doc: "number of lost events; absent if not known"},
 				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "the cause"},
 				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as in wprof-info; absent: any"},
+				{Name: "type", Type: TypeText, Opt: true, Doc: "of typed events: name of their type, or of its group; absent if that is not known"},
 				openField(),
 			},
 		},

@@ -163,7 +163,7 @@ func (m *Maker) Event(e *format.Event) error {
 		m.spans.Apply(e)
 	}
 	m.now = e.Time
-	m.lost = m.lost || e.Kind == format.KindLost
+	m.lost = m.lost || e.Kind == format.KindLost && e.Lost().IsFault()
 	kind := m.kinds[e.Kind]
 	if !m.selected[kind] {
 		m.noteIdle(e)
@@ -259,6 +259,10 @@ func (m *Maker) fillLost(r *Record, e *format.Event) {
 	if what := uint64(loss.What()); what != 0 {
 		r.Values[4] = int64(wordIndex(what, m.events))
 		r.Has |= 1 << LostWhat
+	}
+	if of, ok := loss.Type(); ok {
+		r.Text = m.texts.Clean(of)
+		r.Has |= 1 << LostType
 	}
 	setOpen(r, e, LostOpen, 5)
 }

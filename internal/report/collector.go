@@ -100,7 +100,7 @@ func (c *Collector) Event(e *format.Event) error {
 	if e.Flags&format.FlagLate == 0 {
 		c.now = e.Time
 	}
-	c.isLossy = c.isLossy || e.Kind == format.KindLost
+	c.isLossy = c.isLossy || e.Kind == format.KindLost && e.Lost().IsFault()
 	if e.Kind == format.KindFork && c.o.Selector != nil {
 		c.o.Selector.Fork(e)
 	}

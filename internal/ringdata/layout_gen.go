@@ -90,6 +90,7 @@ const (
 	KindText      = 70
 	KindCgroup    = 71
 	KindMove      = 72
+	KindMissing   = 73
 )
 
 // enum rec_lock
@@ -100,6 +101,18 @@ const (
 	LockRt     = 8
 	LockPercpu = 16
 	LockMutex  = 32
+)
+
+// enum rec_missing_cause
+const (
+	MissingCauseFull  = 0
+	MissingCauseLimit = 1
+)
+
+// enum rec_missing_type
+const (
+	MissingTypeTracepoint = 63
+	MissingTypeTypes      = 64
 )
 
 // enum rec_part
@@ -274,6 +287,17 @@ const (
 	LostCounts     = 24
 	LostCountsSize = 256
 	LostSize       = 280
+)
+
+// struct rec_missing
+const (
+	MissingHdr        = 0
+	MissingFrom       = 16
+	MissingCause      = 24
+	MissingPad        = 28
+	MissingCounts     = 32
+	MissingCountsSize = 256
+	MissingSize       = 288
 )
 
 // struct rec_move

@@ -43,6 +43,8 @@ func Tally(run []byte) (events, lost uint64) {
 		case header&HeaderDiscarded != 0:
 		case kind == KindLost:
 			lost += lostEvents(body)
+		case kind == KindMissing:
+			lost += missingEvents(body)
 		case kind < KindEvents:
 			events++
 		}
@@ -67,6 +69,17 @@ func lostEvents(body []byte) (sum uint64) {
 		return 0
 	}
 	for at := LostCounts + 4; at < LostCounts+LostCountsSize; at += 4 {
+		sum += uint64(binary.LittleEndian.Uint32(body[at:]))
+	}
+	return sum
+}
+
+// missingEvents is the same of a rec_missing; what a limit left out is not lost.
+func missingEvents(body []byte) (sum uint64) {
+	if len(body) < MissingSize || binary.LittleEndian.Uint32(body[MissingCause:]) == MissingCauseLimit {
+		return 0
+	}
+	for at := MissingCounts + 4; at < MissingCounts+MissingCountsSize; at += 4 {
 		sum += uint64(binary.LittleEndian.Uint32(body[at:]))
 	}
 	return sum

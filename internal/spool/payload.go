@@ -120,7 +120,7 @@ func appendTail(b []byte, open int64, t *Tail) ([]byte, error) {
 		b = append(b, byte(l.Kind), byte(l.Cause), 0, 0)
 		b = le.AppendUint64(b, l.Count)
 		b = le.AppendUint64(b, uint64(l.From))
-		b = le.AppendUint64(b, 0)
+		b = le.AppendUint64(b, uint64(l.Type))
 	}
 	end := &format.End{Close: t.Close, Cost: &format.RecorderCost{
 		Programs: t.Programs, FramesByTable: t.FramesByTable, FramesByPointer: t.FramesByPointer,
@@ -151,6 +151,7 @@ func ParseTail(b []byte) (open int64, t *Tail, err error) {
 	for range count {
 		t.Losses = append(t.Losses, Loss{
 			CPU: le.Uint32(b), Kind: format.Kind(b[4]), Cause: format.Cause(b[5]), Count: le.Uint64(b[8:]), From: int64(le.Uint64(b[16:])),
+			Type: le.Uint32(b[24:]),
 		})
 		b = b[lossBytes:]
 	}

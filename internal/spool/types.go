@@ -31,7 +31,8 @@ type Loss struct {
 	Kind  format.Kind
 	Cause format.Cause
 	Count uint64
-	From  int64 // when it may have begun, CLOCK_MONOTONIC ns; 0: unknown
+	From  int64  // when it may have begun, CLOCK_MONOTONIC ns; 0: unknown
+	Type  uint32 // of typed events: enum rec_type, or MISSING_TRACEPOINT for all tracepoints; 0: unknown
 }
 
 // Tail is what is known at the end of a recording.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -141,7 +142,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	if err := reportPartial(name, &summary); err != nil {
 		return err
 	}
-	return inv.Lost(name, len(summary.Losses) > 0)
+	return inv.Lost(name, slices.ContainsFunc(summary.Losses, (*format.Loss).IsFault))
 }
 
 // reportPartial reports what was recovered, if not everything was.

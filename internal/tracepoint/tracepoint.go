@@ -2,6 +2,7 @@ package tracepoint
 
 import (
 	"wprof/format"
+	"wprof/internal/sources"
 )
 
 // Tracepoint is a tracepoint as an event type.
@@ -73,4 +74,4 @@ func newType(group, name string) *format.EventType {
 }
 
 // Feature is the word of -f.
-const Feature = "tp"
+const Feature = sources.Tracepoints

@@ -118,7 +118,7 @@ func (d *Drawer) Event(e *format.Event) error {
 		d.enc.Note(&d.note)
 	}
 	if e.Kind == format.KindLost {
-		d.sum.Lost = true
+		d.sum.Lost = d.sum.Lost || e.Lost().IsFault()
 		d.note = lostNote(e)
 		d.enc.Note(&d.note)
 	}

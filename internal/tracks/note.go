@@ -17,7 +17,7 @@ type Note struct {
 	CPU      uint32 // format.AllCPUs: of all
 	From, To int64  // CLOCK_MONOTONIC ns
 	Name     string
-	What     string // of Lost and Late: the name of the kind of event, or "any"
+	What     string // of Lost and Late: the name of the kind or type of event, or "any"
 	Cause    string // of Lost
 	Count    uint64 // of Lost: events; 0: not known
 }
@@ -27,10 +27,17 @@ func lostNote(e *format.Event) Note {
 	n := Note{
 		Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: l.What().String(), Cause: l.Cause().String(), Count: l.Count(),
 	}
-	n.Name = "lost: " + n.Cause
-	if l.What() != 0 {
-		n.Name = "lost " + n.What + ": " + n.Cause
+	if of, ok := l.Type(); ok {
+		n.What = string(of)
 	}
+	n.Name = "lost"
+	if !l.IsFault() {
+		n.Name = "left out"
+	}
+	if l.What() != 0 {
+		n.Name += " " + n.What
+	}
+	n.Name += ": " + n.Cause
 	return n
 }
 

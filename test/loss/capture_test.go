@@ -20,6 +20,7 @@ type where struct {
 type lost struct {
 	where
 	cause    format.Cause
+	of       string // name of the event type; "": none
 	count    uint64
 	from, at int64 // CLOCK_MONOTONIC ns
 	open     bool
@@ -64,7 +65,8 @@ func (c *capture) take(r *format.Reader, e *format.Event) {
 		if l.Cause() == format.CauseRing && c.last[e.CPU] > l.From() {
 			c.behind++
 		}
-		c.losses = append(c.losses, lost{where{e.CPU, l.What()}, l.Cause(), l.Count(), l.From(), e.Time, e.Flags&format.FlagOpen != 0})
+		of, _ := l.Type()
+		c.losses = append(c.losses, lost{where{e.CPU, l.What()}, l.Cause(), string(of), l.Count(), l.From(), e.Time, e.Flags&format.FlagOpen != 0})
 		return
 	case format.KindStateCPU, format.KindStateThread:
 		c.handled[where{e.CPU, e.Kind}]++

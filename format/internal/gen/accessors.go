@@ -89,8 +89,12 @@ func setter(b *bytes.Buffer, kind string, f wprof.Field) {
 	}
 	b.WriteString("}\n")
 	if f.Opt != 0 {
-		fmt.Fprintf(b, "\n// Clear%s removes %s%s.\nfunc (v %sEvent) Clear%s() {\nv.e.Args[%s%s] = 0\nv.e.Flags &^= %d\n}\n",
-			field, f.Name, announced(f), kind, field, kind, field, f.Opt)
+		clear := fmt.Sprintf("v.e.Args[%s%s] = 0", kind, field)
+		if f.Type == wprof.FieldBytes {
+			clear = "v.e.Data = nil"
+		}
+		fmt.Fprintf(b, "\n// Clear%s removes %s%s.\nfunc (v %sEvent) Clear%s() {\n%s\nv.e.Flags &^= %d\n}\n",
+			field, f.Name, announced(f), kind, field, clear, f.Opt)
 	}
 }
 

@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -30,7 +31,8 @@ func (c *Counts) Event(e *Event, size int, types *Types) {
 	}
 	if e.Kind == format.KindLost {
 		l := e.Lost()
-		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count()})
+		of, _ := l.Type()
+		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count(), Type: slices.Clone(of)})
 	}
 }
 
@@ -62,11 +64,11 @@ func (c *Counts) ofType(id uint32, more uint64) {
 	c.typed[id] += more
 }
 
-// loss adds to a list with one entry per CPU, kind and cause, sorted by them.
+// loss adds to a list with one entry per CPU, kind, cause and type, sorted by them.
 func (c *Counts) loss(more *format.Loss) {
 	const most = 4096
 	i, found := slices.BinarySearchFunc(c.losses, more, func(a, b *format.Loss) int {
-		return cmp.Or(cmp.Compare(a.Cpu, b.Cpu), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause))
+		return cmp.Or(cmp.Compare(a.Cpu, b.Cpu), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause), bytes.Compare(a.Type, b.Type))
 	})
 	switch {
 	case found:

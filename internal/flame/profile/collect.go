@@ -200,8 +200,10 @@ func (c *collector) Event(e *format.Event) error {
 }
 
 func (c *collector) lost(e *format.Event) {
-	c.p.About.IsLossy = true
-	c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
+	if e.Lost().IsFault() {
+		c.p.About.IsLossy = true
+		c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
+	}
 	if c.counter == nil {
 		c.spans.Apply(e)
 	}
