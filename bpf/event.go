@@ -47,8 +47,8 @@ func (t *Tracer) attachToEvent(event sources.Event, program *ebpf.Program) error
 	return nil
 }
 
-// setNodes sets the NUMA node of each CPU.
-func setNodes(spec *ebpf.CollectionSpec) error {
+// setMachine sets the NUMA node of each CPU, and the size of a page.
+func setMachine(spec *ebpf.CollectionSpec) error {
 	cpus, err := proc.CPUs("/sys")
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func setNodes(spec *ebpf.CollectionSpec) error {
 			nodes[cpu.Id] = uint8(cpu.Node)
 		}
 	}
-	return setVariables(spec, map[string]any{"cpu_nodes": nodes})
+	return setVariables(spec, map[string]any{"cpu_nodes": nodes, "page_bytes": uint32(unix.Getpagesize())})
 }
 
 // maxCPUs is CPUS_MAX of ring.h.

@@ -212,8 +212,24 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 
+/* include/linux/percpu_counter.h */
+struct percpu_counter {
+	__s64 count; /* without what CPUs have not added yet */
+};
+
+/* Before 6.2; include/linux/mm_types_task.h. */
+struct mm_rss_stat {
+	__s64 count[4];
+};
+
+struct mm_struct___rss_stat {
+	struct mm_rss_stat rss_stat;
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt; /* of struct vm_area_struct, by address; since 6.1 */
+	struct task_struct *owner; /* with CONFIG_MEMCG */
+	struct percpu_counter rss_stat[4]; /* since 6.2 */
 	unsigned long arg_start;
 	unsigned long arg_end;
 	mm_context_t context;
@@ -260,6 +276,18 @@ struct kernfs_node {
 	struct kernfs_node *__parent;
 	const char *name;
 	__u64 id;
+};
+
+/* include/linux/dma-fence.h */
+struct dma_fence_ops {
+	void *get_driver_name;
+};
+
+struct dma_fence {
+	const struct dma_fence_ops *ops;
+	__u64 context;
+	__u64 seqno;
+	int error;
 };
 
 struct cgroup_root {

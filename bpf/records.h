@@ -375,6 +375,10 @@ enum rec_type {
 	TYPE_RETRANSMIT = 24,
 	TYPE_TCP_STATE = 25,
 	TYPE_SOCKET_ERROR = 26,
+	TYPE_RSS = 36,
+	TYPE_CGROUP = 37,
+	TYPE_FENCE = 38,
+	TYPE_FENCE_WAIT = 39,
 	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 

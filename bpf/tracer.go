@@ -185,7 +185,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	if err := o.setLimits(spec, cpus); err != nil {
 		return err
 	}
-	if err := setNodes(spec); err != nil {
+	if err := setMachine(spec); err != nil {
 		return err
 	}
 	var calls [waitCalls]uint16

@@ -51,6 +51,8 @@
 #include "reclaim.h"
 #include "fault.h"
 #include "iouring.h"
+#include "rss.h"
+#include "gpu.h"
 #include "packet.h"
 #include "net.h"
 

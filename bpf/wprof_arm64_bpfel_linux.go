@@ -22,6 +22,8 @@ const (
 	wprofMapCgroupGlobs                 = "cgroup_globs"
 	wprofMapCgroupScratch               = "cgroup_scratch"
 	wprofMapChunks                      = "chunks"
+	wprofMapFenceWaits                  = "fence_waits"
+	wprofMapFences                      = "fences"
 	wprofMapFollowed                    = "followed"
 	wprofMapIrqStates                   = "irq_states"
 	wprofMapKeptCalls                   = "kept_calls"
@@ -37,6 +39,7 @@ const (
 	wprofMapReclaims                    = "reclaims"
 	wprofMapRingRequests                = "ring_requests"
 	wprofMapRings                       = "rings"
+	wprofMapRssWritten                  = "rss_written"
 	wprofMapScratch                     = "scratch"
 	wprofMapSpinning                    = "spinning"
 	wprofMapTracepoints                 = "tracepoints"
@@ -57,6 +60,7 @@ const (
 	wprofProgCallFunctionSingleExit     = "call_function_single_exit"
 	wprofProgCgroupAttachTask           = "cgroup_attach_task"
 	wprofProgCgroupMkdir                = "cgroup_mkdir"
+	wprofProgCgroupMoved                = "cgroup_moved"
 	wprofProgContentionBegin            = "contention_begin"
 	wprofProgContentionEnd              = "contention_end"
 	wprofProgCpuFrequency               = "cpu_frequency"
@@ -64,6 +68,12 @@ const (
 	wprofProgCsdFunctionEntry           = "csd_function_entry"
 	wprofProgCsdFunctionExit            = "csd_function_exit"
 	wprofProgCsdQueueCpu                = "csd_queue_cpu"
+	wprofProgDmaFenceDestroy            = "dma_fence_destroy"
+	wprofProgDmaFenceEmit               = "dma_fence_emit"
+	wprofProgDmaFenceInit               = "dma_fence_init"
+	wprofProgDmaFenceSignaled           = "dma_fence_signaled"
+	wprofProgDmaFenceWaitEnd            = "dma_fence_wait_end"
+	wprofProgDmaFenceWaitStart          = "dma_fence_wait_start"
 	wprofProgFaultCounted               = "fault_counted"
 	wprofProgFaultMajor                 = "fault_major"
 	wprofProgInetSkErrorReport          = "inet_sk_error_report"
@@ -91,6 +101,8 @@ const (
 	wprofProgNetifReceiveSkb            = "netif_receive_skb"
 	wprofProgNewProgram                 = "new_program"
 	wprofProgOpenCalls                  = "open_calls"
+	wprofProgOpenFenceWaits             = "open_fence_waits"
+	wprofProgOpenFences                 = "open_fences"
 	wprofProgOpenInterrupts             = "open_interrupts"
 	wprofProgOpenLocks                  = "open_locks"
 	wprofProgOpenReclaims               = "open_reclaims"
@@ -102,6 +114,7 @@ const (
 	wprofProgRawTracepointEvent         = "raw_tracepoint_event"
 	wprofProgRescheduleEntry            = "reschedule_entry"
 	wprofProgRescheduleExit             = "reschedule_exit"
+	wprofProgRssStat                    = "rss_stat"
 	wprofProgSample                     = "sample"
 	wprofProgSchedExit                  = "sched_exit"
 	wprofProgSchedMigrateTask           = "sched_migrate_task"
@@ -157,6 +170,7 @@ const (
 	wprofVarOffcpuPlace                 = "offcpu_place"
 	wprofVarOffcpuUser                  = "offcpu_user"
 	wprofVarOtherCallsWanted            = "other_calls_wanted"
+	wprofVarPageBytes                   = "page_bytes"
 	wprofVarProbeFired                  = "probe_fired"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
@@ -241,6 +255,7 @@ type wprofProgramSpecs struct {
 	CallFunctionSingleExit     *ebpf.ProgramSpec `ebpf:"call_function_single_exit"`
 	CgroupAttachTask           *ebpf.ProgramSpec `ebpf:"cgroup_attach_task"`
 	CgroupMkdir                *ebpf.ProgramSpec `ebpf:"cgroup_mkdir"`
+	CgroupMoved                *ebpf.ProgramSpec `ebpf:"cgroup_moved"`
 	ContentionBegin            *ebpf.ProgramSpec `ebpf:"contention_begin"`
 	ContentionEnd              *ebpf.ProgramSpec `ebpf:"contention_end"`
 	CpuFrequency               *ebpf.ProgramSpec `ebpf:"cpu_frequency"`
@@ -248,6 +263,12 @@ type wprofProgramSpecs struct {
 	CsdFunctionEntry           *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
 	CsdFunctionExit            *ebpf.ProgramSpec `ebpf:"csd_function_exit"`
 	CsdQueueCpu                *ebpf.ProgramSpec `ebpf:"csd_queue_cpu"`
+	DmaFenceDestroy            *ebpf.ProgramSpec `ebpf:"dma_fence_destroy"`
+	DmaFenceEmit               *ebpf.ProgramSpec `ebpf:"dma_fence_emit"`
+	DmaFenceInit               *ebpf.ProgramSpec `ebpf:"dma_fence_init"`
+	DmaFenceSignaled           *ebpf.ProgramSpec `ebpf:"dma_fence_signaled"`
+	DmaFenceWaitEnd            *ebpf.ProgramSpec `ebpf:"dma_fence_wait_end"`
+	DmaFenceWaitStart          *ebpf.ProgramSpec `ebpf:"dma_fence_wait_start"`
 	FaultCounted               *ebpf.ProgramSpec `ebpf:"fault_counted"`
 	FaultMajor                 *ebpf.ProgramSpec `ebpf:"fault_major"`
 	InetSkErrorReport          *ebpf.ProgramSpec `ebpf:"inet_sk_error_report"`
@@ -275,6 +296,8 @@ type wprofProgramSpecs struct {
 	NetifReceiveSkb            *ebpf.ProgramSpec `ebpf:"netif_receive_skb"`
 	NewProgram                 *ebpf.ProgramSpec `ebpf:"new_program"`
 	OpenCalls                  *ebpf.ProgramSpec `ebpf:"open_calls"`
+	OpenFenceWaits             *ebpf.ProgramSpec `ebpf:"open_fence_waits"`
+	OpenFences                 *ebpf.ProgramSpec `ebpf:"open_fences"`
 	OpenInterrupts             *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenLocks                  *ebpf.ProgramSpec `ebpf:"open_locks"`
 	OpenReclaims               *ebpf.ProgramSpec `ebpf:"open_reclaims"`
@@ -286,6 +309,7 @@ type wprofProgramSpecs struct {
 	RawTracepointEvent         *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry            *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
 	RescheduleExit             *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
+	RssStat                    *ebpf.ProgramSpec `ebpf:"rss_stat"`
 	Sample                     *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedExit                  *ebpf.ProgramSpec `ebpf:"sched_exit"`
 	SchedMigrateTask           *ebpf.ProgramSpec `ebpf:"sched_migrate_task"`
@@ -324,6 +348,8 @@ type wprofMapSpecs struct {
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
+	FenceWaits     *ebpf.MapSpec `ebpf:"fence_waits"`
+	Fences         *ebpf.MapSpec `ebpf:"fences"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
 	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
@@ -339,6 +365,7 @@ type wprofMapSpecs struct {
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
 	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
+	RssWritten     *ebpf.MapSpec `ebpf:"rss_written"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
 	Spinning       *ebpf.MapSpec `ebpf:"spinning"`
 	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
@@ -382,6 +409,7 @@ type wprofVariableSpecs struct {
 	OffcpuPlace      *ebpf.VariableSpec `ebpf:"offcpu_place"`
 	OffcpuUser       *ebpf.VariableSpec `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
+	PageBytes        *ebpf.VariableSpec `ebpf:"page_bytes"`
 	ProbeFired       *ebpf.VariableSpec `ebpf:"probe_fired"`
 	Records          *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes        *ebpf.VariableSpec `ebpf:"ring_bytes"`
@@ -438,6 +466,8 @@ type wprofMaps struct {
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
+	FenceWaits     *ebpf.Map `ebpf:"fence_waits"`
+	Fences         *ebpf.Map `ebpf:"fences"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	IrqStates      *ebpf.Map `ebpf:"irq_states"`
 	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
@@ -453,6 +483,7 @@ type wprofMaps struct {
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
 	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
 	Rings          *ebpf.Map `ebpf:"rings"`
+	RssWritten     *ebpf.Map `ebpf:"rss_written"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
 	Spinning       *ebpf.Map `ebpf:"spinning"`
 	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
@@ -471,6 +502,8 @@ func (m *wprofMaps) Close() error {
 		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
+		m.FenceWaits,
+		m.Fences,
 		m.Followed,
 		m.IrqStates,
 		m.KeptCalls,
@@ -486,6 +519,7 @@ func (m *wprofMaps) Close() error {
 		m.Reclaims,
 		m.RingRequests,
 		m.Rings,
+		m.RssWritten,
 		m.Scratch,
 		m.Spinning,
 		m.Tracepoints,
@@ -530,6 +564,7 @@ type wprofVariables struct {
 	OffcpuPlace      *ebpf.Variable `ebpf:"offcpu_place"`
 	OffcpuUser       *ebpf.Variable `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.Variable `ebpf:"other_calls_wanted"`
+	PageBytes        *ebpf.Variable `ebpf:"page_bytes"`
 	ProbeFired       *ebpf.Variable `ebpf:"probe_fired"`
 	Records          *ebpf.Variable `ebpf:"records"`
 	RingBytes        *ebpf.Variable `ebpf:"ring_bytes"`
@@ -576,6 +611,7 @@ type wprofPrograms struct {
 	CallFunctionSingleExit     *ebpf.Program `ebpf:"call_function_single_exit"`
 	CgroupAttachTask           *ebpf.Program `ebpf:"cgroup_attach_task"`
 	CgroupMkdir                *ebpf.Program `ebpf:"cgroup_mkdir"`
+	CgroupMoved                *ebpf.Program `ebpf:"cgroup_moved"`
 	ContentionBegin            *ebpf.Program `ebpf:"contention_begin"`
 	ContentionEnd              *ebpf.Program `ebpf:"contention_end"`
 	CpuFrequency               *ebpf.Program `ebpf:"cpu_frequency"`
@@ -583,6 +619,12 @@ type wprofPrograms struct {
 	CsdFunctionEntry           *ebpf.Program `ebpf:"csd_function_entry"`
 	CsdFunctionExit            *ebpf.Program `ebpf:"csd_function_exit"`
 	CsdQueueCpu                *ebpf.Program `ebpf:"csd_queue_cpu"`
+	DmaFenceDestroy            *ebpf.Program `ebpf:"dma_fence_destroy"`
+	DmaFenceEmit               *ebpf.Program `ebpf:"dma_fence_emit"`
+	DmaFenceInit               *ebpf.Program `ebpf:"dma_fence_init"`
+	DmaFenceSignaled           *ebpf.Program `ebpf:"dma_fence_signaled"`
+	DmaFenceWaitEnd            *ebpf.Program `ebpf:"dma_fence_wait_end"`
+	DmaFenceWaitStart          *ebpf.Program `ebpf:"dma_fence_wait_start"`
 	FaultCounted               *ebpf.Program `ebpf:"fault_counted"`
 	FaultMajor                 *ebpf.Program `ebpf:"fault_major"`
 	InetSkErrorReport          *ebpf.Program `ebpf:"inet_sk_error_report"`
@@ -610,6 +652,8 @@ type wprofPrograms struct {
 	NetifReceiveSkb            *ebpf.Program `ebpf:"netif_receive_skb"`
 	NewProgram                 *ebpf.Program `ebpf:"new_program"`
 	OpenCalls                  *ebpf.Program `ebpf:"open_calls"`
+	OpenFenceWaits             *ebpf.Program `ebpf:"open_fence_waits"`
+	OpenFences                 *ebpf.Program `ebpf:"open_fences"`
 	OpenInterrupts             *ebpf.Program `ebpf:"open_interrupts"`
 	OpenLocks                  *ebpf.Program `ebpf:"open_locks"`
 	OpenReclaims               *ebpf.Program `ebpf:"open_reclaims"`
@@ -621,6 +665,7 @@ type wprofPrograms struct {
 	RawTracepointEvent         *ebpf.Program `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry            *ebpf.Program `ebpf:"reschedule_entry"`
 	RescheduleExit             *ebpf.Program `ebpf:"reschedule_exit"`
+	RssStat                    *ebpf.Program `ebpf:"rss_stat"`
 	Sample                     *ebpf.Program `ebpf:"sample"`
 	SchedExit                  *ebpf.Program `ebpf:"sched_exit"`
 	SchedMigrateTask           *ebpf.Program `ebpf:"sched_migrate_task"`
@@ -663,6 +708,7 @@ func (p *wprofPrograms) Close() error {
 		p.CallFunctionSingleExit,
 		p.CgroupAttachTask,
 		p.CgroupMkdir,
+		p.CgroupMoved,
 		p.ContentionBegin,
 		p.ContentionEnd,
 		p.CpuFrequency,
@@ -670,6 +716,12 @@ func (p *wprofPrograms) Close() error {
 		p.CsdFunctionEntry,
 		p.CsdFunctionExit,
 		p.CsdQueueCpu,
+		p.DmaFenceDestroy,
+		p.DmaFenceEmit,
+		p.DmaFenceInit,
+		p.DmaFenceSignaled,
+		p.DmaFenceWaitEnd,
+		p.DmaFenceWaitStart,
 		p.FaultCounted,
 		p.FaultMajor,
 		p.InetSkErrorReport,
@@ -697,6 +749,8 @@ func (p *wprofPrograms) Close() error {
 		p.NetifReceiveSkb,
 		p.NewProgram,
 		p.OpenCalls,
+		p.OpenFenceWaits,
+		p.OpenFences,
 		p.OpenInterrupts,
 		p.OpenLocks,
 		p.OpenReclaims,
@@ -708,6 +762,7 @@ func (p *wprofPrograms) Close() error {
 		p.RawTracepointEvent,
 		p.RescheduleEntry,
 		p.RescheduleExit,
+		p.RssStat,
 		p.Sample,
 		p.SchedExit,
 		p.SchedMigrateTask,

@@ -86,6 +86,7 @@ func (a *applier) applyMove(b []byte, at int64) {
 	if t == nil || t.identified && t.start != int64(le.Uint64(b[ringdata.MoveStartNS:])) {
 		return
 	}
+	t.movedFrom = t.cgroup
 	a.setCgroupOf(t, b, ringdata.MoveCgroup)
 	t.moved = at
 	if b[ringdata.HdrFlags]&ringdata.FlagLast == 0 || t.process == nil {

@@ -19,11 +19,12 @@ type thread struct {
 	key    uint32
 	exited bool
 
-	named      int64  // when it was named last by an event
-	moved      int64  // when it was moved to another cgroup last
-	listed     uint32 // number of the last list of tasks that it is in or that it is younger than
-	identified bool   // its identity is known, not only its tid
-	visible    bool   // the filters select it
+	named      int64    // when it was named last by an event
+	moved      int64    // when it was moved to another cgroup last
+	movedFrom  *textDef // the cgroup in which it was before; nil: not known
+	listed     uint32   // number of the last list of tasks that it is in or that it is younger than
+	identified bool     // its identity is known, not only its tid
+	visible    bool     // the filters select it
 	isIdle     bool
 
 	timeline.ThreadState[*definition]

@@ -164,6 +164,9 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	if !ok {
 		return nil
 	}
+	if t.Number == ringdata.TypeCgroup {
+		a.setPaths(a.subject(b), types.values)
+	}
 	var err error
 	if types.data, err = t.Def.AppendTyped(types.data[:0], types.values, e.TimeBase()); err != nil {
 		return err
@@ -193,6 +196,12 @@ func (a *applier) typedValues(values []format.Value, t *sources.Type, b []byte, 
 		words = words[8*sources.Words(f):]
 	}
 	return values, true
+}
+
+// setPaths sets the first two values to the cgroups from and to which a thread was moved.
+func (a *applier) setPaths(t *thread, values []format.Value) {
+	values[0].Number = uint64(a.out.types.defineText(a.out, t.movedFrom))
+	values[1].Number = uint64(a.out.types.defineText(a.out, t.cgroup))
 }
 
 // endpoint is the text of a struct rec_endpoint.

@@ -149,6 +149,10 @@ const (
 	TypeRetransmit  = 24
 	TypeTcpState    = 25
 	TypeSocketError = 26
+	TypeRss         = 36
+	TypeCgroup      = 37
+	TypeFence       = 38
+	TypeFenceWait   = 39
 	TypeTracepoint  = 65536
 )
 

@@ -7,15 +7,26 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// moveTypes are instants of threads that are moved to another CPU.
+// moveTypes are instants of threads that are moved to another CPU or cgroup.
 func moveTypes() []Type {
 	number := func(name string) *format.TypeField { return Field(name, format.ValueType_VALUE_UINT) }
-	return []Type{{
-		Number: ringdata.TypeMigration, Feature: "migrate", Doc: "moves of threads between CPUs and NUMA nodes",
-		Programs: []Program{{Name: "sched_migrate_task", Writes: true}},
-		Def: instant("migrate", "migrate", "Migrations", format.TypeTrack_TRACK_THREAD,
-			number("from"), number("to"), number("from_node"), number("to_node"), Field("by", format.ValueType_VALUE_TASK)),
-	}}
+	path := func(name string) *format.TypeField { return Field(name, format.ValueType_VALUE_TEXT) }
+	by := Field("by", format.ValueType_VALUE_TASK)
+	return []Type{
+		{
+			Number: ringdata.TypeMigration, Feature: "migrate", Doc: "moves of threads between CPUs, NUMA nodes and cgroups",
+			Programs: []Program{{Name: "sched_migrate_task", Writes: true}},
+			Def: instant("migrate", "migrate", "Migrations", format.TypeTrack_TRACK_THREAD,
+				number("from"), number("to"), number("from_node"), number("to_node"), by),
+		},
+		{
+			// The recorder knows the paths: see applyTyped of internal/assemble.
+			Number: ringdata.TypeCgroup, Feature: "migrate",
+			Programs: []Program{{Name: "cgroup_moved", On: "cgroup_attach_task", Writes: true, Optional: true}},
+			Def: instant("cgroup_move", "migrate", "Migrations", format.TypeTrack_TRACK_THREAD,
+				path("from"), path("to"), Field("process", format.ValueType_VALUE_BOOL), by),
+		},
+	}
 }
 
 // signalTypes are instants of the threads that send signals and of those that get them.
@@ -69,12 +80,16 @@ func faultTypes() []Type {
 	}
 }
 
-// memoryTypes are about threads that get no memory at once.
+func resident(name string) *format.TypeField {
+	return counter(unit(Field(name, format.ValueType_VALUE_UINT), "bytes"))
+}
+
+// memoryTypes are about threads that get no memory at once, and about the memory that processes have.
 func memoryTypes() []Type {
 	open := Program{Name: "open_reclaims", AtClose: true}
 	return []Type{
 		{
-			Number: ringdata.TypeReclaim, Feature: "memory", Doc: "direct reclaim, compaction, processes killed for lack of memory",
+			Number: ringdata.TypeReclaim, Feature: "memory", Doc: "resident memory of processes, direct reclaim, compaction, processes killed for lack of memory",
 			Programs: []Program{{Name: "mm_vmscan_direct_reclaim_begin"}, {Name: "mm_vmscan_direct_reclaim_end", Writes: true},
 				{Name: "mm_vmscan_memcg_reclaim_begin", Optional: true}, {Name: "mm_vmscan_memcg_reclaim_end", Writes: true, Optional: true}, open},
 			Def: threadSpan("reclaim", "memory", "Memory",
@@ -89,6 +104,11 @@ func memoryTypes() []Type {
 			Number: ringdata.TypeOom, Feature: "memory",
 			Programs: []Program{{Name: "mark_victim", Writes: true}},
 			Def:      instant("oom_kill", "memory", "Memory", format.TypeTrack_TRACK_THREAD, Field("victim", format.ValueType_VALUE_TASK)),
+		},
+		{
+			Number: ringdata.TypeRss, Feature: "memory",
+			Programs: []Program{{Name: "rss_stat", Writes: true}},
+			Def:      instant("rss", "memory", "Resident", format.TypeTrack_TRACK_PROCESS, resident("file"), resident("anon"), resident("swap"), resident("shmem")),
 		},
 	}
 }

@@ -363,3 +363,29 @@ func TestContainersAreShown(t *testing.T) {
 		t.Errorf("wprof-json -e cgroup: %.500s", lines)
 	}
 }
+
+// TestMovesBetweenCgroupsAreEvents moves a process that sleeps.
+func TestMovesBetweenCgroupsAreEvents(t *testing.T) {
+	c := newCgroups(t)
+	from, to := c.make(c.base+"/from"), c.make(c.base+"/to")
+	cmd := c.command(from, "sleep", "100")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	file := tools.Record(t, filepath.Join(t.TempDir(), "moves.wprof"), []string{"-f", "migrate"}, func() {
+		c.moveTo(to, cmd.Process.Pid)
+		c.moveTo(from, cmd.Process.Pid)
+	})
+	var got []string
+	for _, l := range sourceLines(t, file, "cgroup_move") {
+		if l.Task.TID == cmd.Process.Pid {
+			by, _ := l.Args["by"].(map[string]any)
+			got = append(got, fmt.Sprint(l.Args["from"], " ", l.Args["to"], " ", l.Args["process"], " ", by["pid"]))
+		}
+	}
+	want := []string{fmt.Sprint(from, " ", to, " true ", os.Getpid()), fmt.Sprint(to, " ", from, " true ", os.Getpid())}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
