@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled,
 	}
 }
 
@@ -486,4 +486,26 @@ func faults(c *capture) [][]any {
 		rows = append(rows, []any{k.pid, k.name, k.file, s.n, s.writes})
 	}
 	return first(rows, -4, 1, 2, 3)
+}
+
+func throttled(c *capture) [][]any {
+	type sum struct{ times, total, longest int64 }
+	sums := make(map[process]*sum)
+	for _, l := range c.events["switch"] {
+		if l.NextState != "throttled" || l.OffCPU == nil {
+			continue
+		}
+		k := process{l.Next.PID, l.Next.PComm}
+		if sums[k] == nil {
+			sums[k] = &sum{}
+		}
+		sums[k].times++
+		sums[k].total += *l.OffCPU
+		sums[k].longest = max(sums[k].longest, *l.OffCPU)
+	}
+	var rows [][]any
+	for k, s := range sums {
+		rows = append(rows, []any{k.pid, k.name, s.times, ms(s.total), ms(s.longest)})
+	}
+	return first(rows, -4, 1, 2)
 }

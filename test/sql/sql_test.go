@@ -58,7 +58,9 @@ func recordByDefault(t *testing.T, args ...string) string {
 	tools.NeedPrivilege(t)
 	engines(t)
 	file := filepath.Join(t.TempDir(), "host.wprof")
-	args = append(args, "-d60s", "-o", file, "--", tools.Path("hive"))
+	// Beside the hive, a process that has no CPU quota for much of a second.
+	limited := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & exec " + tools.Path("hive")
+	args = append(args, "-d60s", "-o", file, "--", "sh", "-c", limited)
 	if r := tools.Try(t, 5*time.Minute, nil, "wprof-record", args...); r.Status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", r.Status, r.Stderr)
 	}
