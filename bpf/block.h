@@ -18,6 +18,7 @@ struct block_request {
 	__u64 issued; /* 0: not yet */
 	__u64 sector;
 	__u64 device; /* text */
+	__u64 depth; /* of the device, with this request */
 	__u32 bytes;
 	__u32 flags;
 	__u32 tid; /* thread that inserted it */
@@ -32,7 +33,7 @@ struct {
 	__type(value, struct block_request);
 } block_requests SEC(".maps");
 
-/* How many requests a device has, of those that were issued since the programs were attached. */
+/* How many requests a device has, queued or issued, of those that began since the programs were attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, BLOCK_DEVICES);
@@ -52,39 +53,14 @@ static __always_inline void describe_request(struct request *rq, struct block_re
 	now->number = (__u32)BPF_CORE_READ((struct gendisk *)disk, major) << 20 | BPF_CORE_READ((struct gendisk *)disk, first_minor);
 }
 
-static __always_inline void begin_request(struct request *rq, struct block_request *now)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	describe_request(rq, now);
-	now->inserted = bpf_ktime_get_ns();
-	now->tid = task->pid;
-	now->selected = passes_filter_noinline(task);
-}
-
-SEC("tp_btf/block_rq_insert")
-int BPF_PROG(block_rq_insert, struct request *rq)
-{
-	struct block_request now = {};
-	__u64 key = argument_word(ctx, 0);
-	struct block_request *request = bpf_map_lookup_elem(&block_requests, &key);
-
-	/* A request that the device has refused is inserted again. One that was issued has ended without completion. */
-	if (request && !request->issued)
-		return 0;
-	begin_request(rq, &now);
-	bpf_map_update_elem(&block_requests, &key, &now, BPF_ANY);
-	return 0;
-}
-
-static __always_inline void add_depth(__u32 device)
+static __always_inline __u64 add_depth(__u32 device)
 {
 	__u64 one = 1, *depth = bpf_map_lookup_elem(&block_depths, &device);
 
 	if (depth)
-		__sync_fetch_and_add(depth, 1);
-	else
-		bpf_map_update_elem(&block_depths, &device, &one, BPF_ANY);
+		return __sync_fetch_and_add(depth, 1) + 1;
+	bpf_map_update_elem(&block_depths, &device, &one, BPF_ANY);
+	return 1;
 }
 
 static __always_inline __u64 take_depth(__u32 device)
@@ -94,26 +70,65 @@ static __always_inline __u64 take_depth(__u32 device)
 	return depth && *depth ? __sync_fetch_and_add(depth, -1) - 1 : 0;
 }
 
+static __always_inline __u64 depth_of(__u32 device)
+{
+	__u64 *depth = bpf_map_lookup_elem(&block_depths, &device);
+
+	return depth ? *depth : 0;
+}
+
+static __always_inline void begin_request(struct request *rq, __u64 key, bool issued)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct block_request now = {};
+
+	describe_request(rq, &now);
+	now.inserted = bpf_ktime_get_ns();
+	now.issued = issued ? now.inserted : 0;
+	now.tid = task->pid;
+	now.selected = passes_filter_noinline(task);
+	now.depth = add_depth(now.number);
+	if (bpf_map_update_elem(&block_requests, &key, &now, BPF_ANY))
+		take_depth(now.number);
+}
+
+static __always_inline void end_request(__u64 key, const struct block_request *request)
+{
+	bpf_map_delete_elem(&block_requests, &key);
+	take_depth(request->number);
+}
+
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(block_rq_insert, struct request *rq)
+{
+	__u64 key = argument_word(ctx, 0);
+	struct block_request *request = bpf_map_lookup_elem(&block_requests, &key);
+
+	/* A request that the device has refused is inserted again. One that was issued has ended without completion. */
+	if (request && !request->issued)
+		return 0;
+	if (request)
+		take_depth(request->number);
+	begin_request(rq, key, false);
+	return 0;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(block_rq_issue, struct request *rq)
 {
 	__u64 key = argument_word(ctx, 0);
-	struct block_request now = {}, *request = bpf_map_lookup_elem(&block_requests, &key);
+	struct block_request *request = bpf_map_lookup_elem(&block_requests, &key);
 
 	if (request && !request->issued) {
 		/* Bios may have been merged into it. */
 		request->sector = rq->__sector;
 		request->bytes = rq->__data_len;
 		request->issued = bpf_ktime_get_ns();
-		add_depth(request->number);
-	} else {
-		if (request)
-			take_depth(request->number);
-		begin_request(rq, &now);
-		now.issued = now.inserted;
-		if (!bpf_map_update_elem(&block_requests, &key, &now, BPF_ANY))
-			add_depth(now.number);
+		return 0;
 	}
+	if (request)
+		take_depth(request->number);
+	begin_request(rq, key, true);
 	return 0;
 }
 
@@ -124,10 +139,8 @@ int block_rq_requeue(unsigned long long *ctx)
 	__u64 key = argument_word(ctx, 0);
 	struct block_request *request = bpf_map_lookup_elem(&block_requests, &key);
 
-	if (!request || !request->issued)
-		return 0;
-	request->issued = 0;
-	take_depth(request->number);
+	if (request)
+		request->issued = 0;
 	return 0;
 }
 
@@ -136,12 +149,14 @@ SEC("tp_btf/block_rq_merge")
 int block_rq_merge(unsigned long long *ctx)
 {
 	__u64 key = argument_word(ctx, 0);
+	struct block_request *request = bpf_map_lookup_elem(&block_requests, &key);
 
-	bpf_map_delete_elem(&block_requests, &key);
+	if (request)
+		end_request(key, request);
 	return 0;
 }
 
-#define BLOCK_VALUES 8
+#define BLOCK_VALUES 9
 
 static __always_inline void write_request(const struct block_request *request, __u64 text, __u64 depth, __u32 error, __u32 cpu, __u64 at)
 {
@@ -154,9 +169,10 @@ static __always_inline void write_request(const struct block_request *request, _
 	values[2] = request->bytes ? request->sector : 0; /* a flush has none */
 	values[3] = request->bytes;
 	values[4] = request->issued ? request->issued - request->inserted : 0;
-	values[5] = depth;
-	values[6] = error;
-	values[7] = request->flags & ~REQ_OP_MASK;
+	values[5] = request->depth;
+	values[6] = depth;
+	values[7] = error;
+	values[8] = request->flags & ~REQ_OP_MASK;
 	if (at)
 		leave_open(values, cpu, at);
 	submit_typed(values, BLOCK_VALUES);
@@ -169,7 +185,8 @@ static __always_inline void write_unknown(struct request *rq, __u8 error)
 	if (!armed || filter.any || !unknown.inserted || !within_limit(TYPE_BLOCK))
 		return;
 	describe_request(rq, &unknown);
-	write_request(&unknown, intern_text(unknown.device), 0, error, 0, 0);
+	unknown.depth = depth_of(unknown.number);
+	write_request(&unknown, intern_text(unknown.device), unknown.depth, error, 0, 0);
 }
 
 SEC("tp_btf/block_rq_complete")
@@ -187,7 +204,7 @@ int BPF_PROG(block_rq_complete, struct request *rq, __u8 error, unsigned int byt
 	}
 	ended = *request;
 	bpf_map_delete_elem(&block_requests, &key);
-	depth = ended.issued ? take_depth(ended.number) : 0;
+	depth = take_depth(ended.number);
 	if (armed && ended.selected && within_limit(TYPE_BLOCK))
 		write_request(&ended, intern_text(ended.device), depth, error, 0, 0);
 	return 0;
@@ -196,7 +213,7 @@ int BPF_PROG(block_rq_complete, struct request *rq, __u8 error, unsigned int byt
 static long write_open_request(struct bpf_map *map, __u64 *key, struct block_request *request, void *ctx)
 {
 	if (request->selected && request->inserted < closed_at)
-		write_request(request, intern_text(request->device), 0, 0, bpf_get_smp_processor_id(), closed_at);
+		write_request(request, intern_text(request->device), depth_of(request->number), 0, bpf_get_smp_processor_id(), closed_at);
 	return 0;
 }
 

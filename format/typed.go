@@ -146,9 +146,9 @@ func (f *TypeField) problem() string {
 		return fmt.Sprintf("has a unit of more than %d bytes", maxTypeText)
 	case len(f.Names) > maxEnumNames:
 		return fmt.Sprintf("names %d numbers, more than %d", len(f.Names), maxEnumNames)
-	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= uint32(ValueHint_HINT_TRACK):
+	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= uint32(ValueHint_HINT_COUNTER_AT_START):
 		return "is a list, which cannot be a name, a key, a counter or a track"
-	case f.Hint == uint32(ValueHint_HINT_COUNTER) && !f.isNumber():
+	case (f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_COUNTER_AT_START)) && !f.isNumber():
 		return "is a counter and no number"
 	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
 		return "says whether an interrupt is the thread's own, and is no boolean"

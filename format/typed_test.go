@@ -115,7 +115,7 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 // A hint that only a newer version knows counts as none, also that of a list.
 func TestUnknownHintsAreNone(t *testing.T) {
 	for _, isList := range []bool{false, true} {
-		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_TRACK) + 1}}}
+		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_COUNTER_AT_START) + 1}}}
 		if got := def.Problem(); got != "" {
 			t.Error(got)
 		}

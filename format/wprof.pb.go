@@ -490,13 +490,14 @@ func (TypeInterrupts) EnumDescriptor() ([]byte, []int) {
 type ValueHint int32
 
 const (
-	ValueHint_HINT_NONE    ValueHint = 0
-	ValueHint_HINT_HEX     ValueHint = 1
-	ValueHint_HINT_NAME    ValueHint = 2 // name of the slice or instant
-	ValueHint_HINT_KEY     ValueHint = 3 // begin and end with the same value belong together
-	ValueHint_HINT_COUNTER ValueHint = 4 // drawn as a counter over time
-	ValueHint_HINT_OWN     ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
-	ValueHint_HINT_TRACK   ValueHint = 6 // the event's track is that of the type with this value behind its name
+	ValueHint_HINT_NONE             ValueHint = 0
+	ValueHint_HINT_HEX              ValueHint = 1
+	ValueHint_HINT_NAME             ValueHint = 2 // name of the slice or instant
+	ValueHint_HINT_KEY              ValueHint = 3 // begin and end with the same value belong together
+	ValueHint_HINT_COUNTER          ValueHint = 4 // drawn as a counter over time
+	ValueHint_HINT_OWN              ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
+	ValueHint_HINT_TRACK            ValueHint = 6 // the event's track is that of the type with this value behind its name
+	ValueHint_HINT_COUNTER_AT_START ValueHint = 7 // of a span: what the counter in the next field was when it began
 )
 
 // Enum value maps for ValueHint.
@@ -509,15 +510,17 @@ var (
 		4: "HINT_COUNTER",
 		5: "HINT_OWN",
 		6: "HINT_TRACK",
+		7: "HINT_COUNTER_AT_START",
 	}
 	ValueHint_value = map[string]int32{
-		"HINT_NONE":    0,
-		"HINT_HEX":     1,
-		"HINT_NAME":    2,
-		"HINT_KEY":     3,
-		"HINT_COUNTER": 4,
-		"HINT_OWN":     5,
-		"HINT_TRACK":   6,
+		"HINT_NONE":             0,
+		"HINT_HEX":              1,
+		"HINT_NAME":             2,
+		"HINT_KEY":              3,
+		"HINT_COUNTER":          4,
+		"HINT_OWN":              5,
+		"HINT_TRACK":            6,
+		"HINT_COUNTER_AT_START": 7,
 	}
 )
 
@@ -3451,7 +3454,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x0eTypeInterrupts\x12\x16\n" +
 	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
 	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
-	"\x0fINTERRUPTS_SOFT\x10\x02*u\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*\x90\x01\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
@@ -3460,7 +3463,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\fHINT_COUNTER\x10\x04\x12\f\n" +
 	"\bHINT_OWN\x10\x05\x12\x0e\n" +
 	"\n" +
-	"HINT_TRACK\x10\x06*\xc8\x02\n" +
+	"HINT_TRACK\x10\x06\x12\x19\n" +
+	"\x15HINT_COUNTER_AT_START\x10\a*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +

@@ -16,7 +16,7 @@ func blockTypes() []Type {
 		Def: globalSpan("block", "block", "Disk",
 			name(enum("op", operations()...)), track(Field("device", format.ValueType_VALUE_TEXT)), Field("sector", format.ValueType_VALUE_UINT),
 			unit(Field("bytes", format.ValueType_VALUE_UINT), "bytes"), Field("queued", format.ValueType_VALUE_DURATION),
-			counter(Field("depth", format.ValueType_VALUE_UINT)), enum("status", statuses()...), hex(Field("flags", format.ValueType_VALUE_UINT))),
+			counterAtStart(Field("depth_at_start", format.ValueType_VALUE_UINT)), counter(Field("depth", format.ValueType_VALUE_UINT)), enum("status", statuses()...), hex(Field("flags", format.ValueType_VALUE_UINT))),
 	}}
 }
 

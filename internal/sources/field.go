@@ -47,6 +47,12 @@ func counter(f *format.TypeField) *format.TypeField {
 	return f
 }
 
+// counterAtStart is what the counter in the next field was when a span began.
+func counterAtStart(f *format.TypeField) *format.TypeField {
+	f.Hint = uint32(format.ValueHint_HINT_COUNTER_AT_START)
+	return f
+}
+
 // track draws the values of each of its texts on a track of their own.
 func track(f *format.TypeField) *format.TypeField {
 	f.Hint = uint32(format.ValueHint_HINT_TRACK)

@@ -269,18 +269,29 @@ func (d *typedItems) counters(t *drawnType, e *format.Event, track string) {
 	}
 	for n := range d.values {
 		v := &d.values[n]
-		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || !isFinite(number(v)) {
+		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) {
 			continue
 		}
-		i := d.item(t, e)
-		i.Shape, i.Track, i.Value, i.Unit = ShapeCounter, prefix+string(v.Field.Name), number(v), string(v.Field.Unit)
-		if v.Field.Is(format.ValueType_VALUE_DURATION) {
-			i.Unit = "ns"
+		name := prefix + string(v.Field.Name)
+		if start, isSpan := e.Start(); isSpan && n > 0 && d.values[n-1].Field.Hint == uint32(format.ValueHint_HINT_COUNTER_AT_START) {
+			d.counter(t, e, &d.values[n-1], name, start)
 		}
-		i.Name = i.Track
-		i.place()
-		d.items = append(d.items, i)
+		d.counter(t, e, v, name, e.Happened())
 	}
+}
+
+func (d *typedItems) counter(t *drawnType, e *format.Event, v *format.Value, name string, at int64) {
+	if !isFinite(number(v)) {
+		return
+	}
+	i := d.item(t, e)
+	i.From, i.To = at, at
+	i.Shape, i.Track, i.Name, i.Value, i.Unit = ShapeCounter, name, name, number(v), string(v.Field.Unit)
+	if v.Field.Is(format.ValueType_VALUE_DURATION) {
+		i.Unit = "ns"
+	}
+	i.place()
+	d.items = append(d.items, i)
 }
 
 // isFinite reports whether f is a number that JSON and viewers have; infinity and NaN are shown as text.

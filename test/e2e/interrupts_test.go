@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,37 +56,20 @@ type interrupt struct {
 	start int64
 }
 
-// interruptCapture is what a capture has of interrupts, and of process 1: some virtual machines' kernels run no programs for what
-// interrupts its threads (docs/kernels.md).
+// interruptCapture is what a capture has of interrupts.
 type interruptCapture struct {
 	of       [2][]interrupt
-	hidden   []interval // of a CPU, from the switch to a thread of process 1 to the next switch
 	handlers map[string]bool
 }
-
-type interval struct{ from, to int64 }
 
 func readInterrupts(t *testing.T, file string) *interruptCapture {
 	t.Helper()
 	c := &interruptCapture{handlers: map[string]bool{}}
-	since := map[uint32]int64{}
 	r := tools.WalkFile(t, file, func(r *format.Reader, e *format.Event) {
-		switch e.Kind {
-		case format.KindSwitch:
-			if from, hidden := since[e.CPU]; hidden {
-				c.hidden = append(c.hidden, interval{from, e.Time})
-				delete(since, e.CPU)
-			}
-			if r.Task(e.Switch().Next()).GetPid() == 1 {
-				since[e.CPU] = e.Time
-			}
-		case format.KindTyped:
+		if e.Kind == format.KindTyped {
 			c.add(t, r, e)
 		}
 	})
-	for _, from := range since {
-		c.hidden = append(c.hidden, interval{from, math.MaxInt64})
-	}
 	if lost := r.End().GetLosses(); len(lost) != 0 {
 		t.Fatalf("%v", lost)
 	}
@@ -125,15 +107,6 @@ func (c *interruptCapture) add(t *testing.T, r *format.Reader, e *format.Event) 
 		return // the kernel does not count them
 	}
 	c.of[i] = append(c.of[i], interrupt{key, start})
-}
-
-// apart is how far an interrupt's start may be from the moment at which the kernel counts it, ns: a hypervisor may take the CPU away in
-// between.
-const apart = int64(5e6)
-
-// isHidden reports whether a thread of process 1 ran between two reads.
-func (c *interruptCapture) isHidden(from, to [2]counts) bool {
-	return slices.ContainsFunc(c.hidden, func(h interval) bool { return h.from < to[1].to+apart && h.to > from[0].from-apart })
 }
 
 // compare compares the interrupts between two reads: those that began surely between them, and those that may have.
@@ -178,21 +151,12 @@ func TestInterruptsAreThoseThatTheKernelCounts(t *testing.T) {
 		}
 	})
 	c := readInterrupts(t, file)
-	compared := 0
-	for first := 0; first < len(reads); {
-		last := first
-		for last+1 < len(reads) && !c.isHidden(reads[last], reads[last+1]) {
-			last++
-		}
-		// Between reads that follow each other at once, nothing is sure.
-		if last-first >= 5 {
-			c.compare(t, reads[first], reads[last])
-			compared += last - first
-		}
-		first = last + 1
+	var when []interval
+	for _, r := range reads {
+		when = append(when, interval{r[0].from, r[1].to})
 	}
-	if compared < len(reads)/10 {
-		t.Errorf("only %d of %d reads could be compared: threads of process 1 ran between the others", compared, len(reads))
+	for _, run := range comparable(t, when, hiddenIn(t, file)) {
+		c.compare(t, reads[run[0]], reads[run[1]])
 	}
 	if !slices.ContainsFunc(c.of[1], func(n interrupt) bool { return n.key == "LOC" }) {
 		t.Error("no interrupt of a CPU's timer is recorded")
