@@ -56,7 +56,7 @@ static __always_inline struct queue_counts count_packet(__u64 key, __u32 bytes)
 }
 
 /* Writes the event of a packet to or from a queue. */
-static __always_inline int write_of_queue(__u32 type, struct packet *p, __u64 device, __u32 queue, __u32 bytes)
+static __always_inline int write_of_queue(__u32 type, const struct packet *p, __u64 device, __u32 queue, __u32 bytes)
 {
 	bool sends = type == TYPE_SEND;
 	__u64 key = device ^ (__u64)queue << 48 ^ (__u64)sends << 63, name;
@@ -65,7 +65,6 @@ static __always_inline int write_of_queue(__u32 type, struct packet *p, __u64 de
 
 	if (!within_limit(type))
 		return 0;
-	read_headers(p);
 	name = intern_queue(key, device + bpf_core_field_offset(struct net_device, name), queue, sends);
 	rec = reserve_packet(type, p, bytes);
 	if (!rec)
@@ -86,6 +85,9 @@ int net_dev_start_xmit(unsigned long long *ctx)
 	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
 		return 0;
 	find_sent(&p, skb, ((struct net_device *)ctx[1])->type);
+	read_headers(&p);
+	if (!packet_wanted(&p))
+		return 0;
 	return write_of_queue(TYPE_SEND, &p, argument_word(ctx, 1), skb->queue_mapping, skb->len);
 }
 
@@ -101,6 +103,9 @@ int netif_receive_skb(unsigned long long *ctx)
 	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
 		return 0;
 	find_received(&p, skb);
+	read_headers(&p);
+	if (!packet_wanted(&p))
+		return 0;
 	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));
 	return write_of_queue(TYPE_RECEIVE, &p, device, queue ? queue - 1 : 0, skb->len);
 }
@@ -127,10 +132,12 @@ int kfree_skb(unsigned long long *ctx)
 	struct packet p = {};
 	struct rec_packet *rec;
 
-	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()) || !within_limit(TYPE_DROP))
+	if (!armed || !passes_filter_noinline(bpf_get_current_task_btf()))
 		return 0;
 	find_dropped(&p, skb);
 	read_headers(&p);
+	if (!packet_wanted(&p) || !within_limit(TYPE_DROP))
+		return 0;
 	reason = intern_reason(argument_word(ctx, 2));
 	where = intern_symbol(argument_word(ctx, 1));
 	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));

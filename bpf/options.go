@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"wprof/format"
+	"wprof/internal/packetfilter"
 	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
 )
@@ -16,9 +17,10 @@ type Options struct {
 	Sources   sources.Set  // event types that are recorded
 	// Tracepoints are recorded with the number of their places here.
 	Tracepoints  []*tracepoint.Tracepoint
-	Calls        Calls // system calls, if they are among Sources
-	StackDepth   int   // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for
-	NoArgs       bool  // an exec is recorded without its command line
+	Calls        Calls             // system calls, if they are among Sources
+	Packets      packetfilter.Node // which packets are recorded, if they are among Sources; nil: all
+	StackDepth   int               // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for
+	NoArgs       bool              // an exec is recorded without its command line
 	Sample       Sample
 	OffCPU       OffCPU
 	Waker        Stacks

@@ -306,6 +306,15 @@ static __noinline int read_headers(struct packet *p)
 	return 0;
 }
 
+/* Whether a packet is recorded. User space replaces the code of this function by that of the expression of -f net=. */
+__noinline int packet_wanted(struct packet *p)
+{
+	int wanted = p != NULL;
+
+	barrier_var(wanted);
+	return wanted;
+}
+
 static __always_inline __u32 packet_record_size(const struct packet *p)
 {
 	return sizeof(struct rec_packet) + (p->family == AF_INET ? 8 : p->family ? 32 : 0);

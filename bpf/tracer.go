@@ -170,6 +170,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	if err := o.setCalls(spec); err != nil {
 		return err
 	}
+	if err := o.setPackets(spec); err != nil {
+		return err
+	}
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
 	for _, name := range []string{"wakeups", "unwind_wakeups"} {

@@ -252,6 +252,11 @@ func (cfg *Config) setFeatures(lists []string) error {
 			if name == sources.Calls {
 				cfg.setCalls(details, given)
 			}
+			if name == sources.Packets {
+				if err := cfg.setPackets(details, given && !off); err != nil {
+					return cli.Usagef("--feature: %w", err)
+				}
+			}
 			switch g := groupOf(name); {
 			case name == tracepoint.Feature:
 				cfg.Tracepoints = nil
@@ -289,11 +294,14 @@ func (cfg *Config) setCalls(list string, given bool) {
 
 // featureDetails returns the features that may have a list.
 func featureDetails() map[string]cli.Details {
-	return map[string]cli.Details{sources.Calls: {
-		What: "a system call", See: "syscalls(2)",
-		Words: func() []string { return syscalls.AllNames(machine()) },
-		Is:    func(word string) bool { return syscalls.Has(machine(), word) },
-	}}
+	return map[string]cli.Details{
+		sources.Calls: {
+			What: "a system call", See: "syscalls(2)",
+			Words: func() []string { return syscalls.AllNames(machine()) },
+			Is:    func(word string) bool { return syscalls.Has(machine(), word) },
+		},
+		sources.Packets: {Check: checkPackets},
+	}
 }
 
 func groupOf(feature string) format.Group {
@@ -348,7 +356,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ". --list describes the others, and says what they cost. " +
-		"syscall=read,epoll_*: only these calls. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

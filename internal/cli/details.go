@@ -11,6 +11,8 @@ type Details struct {
 	Words func() []string   // their names, for advice
 	Is    func(string) bool // whether a word is one of them, or a pattern that matches one
 	See   string            // where they are listed
+	// Check validates what is behind the =, if that is not a list of words; then the others are not used.
+	Check func(value string) error
 }
 
 func (f Flag) takesDetails(choice string) bool {
@@ -21,6 +23,9 @@ func (f Flag) takesDetails(choice string) bool {
 // checkDetails validates the words behind the = of a choice.
 func (f Flag) checkDetails(choice, list string) error {
 	d := f.Details[choice]
+	if d.Check != nil {
+		return d.Check(list)
+	}
 	for one := range strings.SplitSeq(list, ",") {
 		if one == "" {
 			return EmptyEntry(choice+"="+list, "write it as "+choice+"=NAME,NAME")

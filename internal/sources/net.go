@@ -5,11 +5,14 @@ import (
 	"wprof/internal/ringdata"
 )
 
+// Packets is the group of packets and connections, and the word of -f.
+const Packets = "net"
+
 // networkTypes are packets on a track of each queue of a device, and what happens to connections.
 func networkTypes() []Type {
 	bytes := unit(Field("bytes", format.ValueType_VALUE_UINT), "bytes")
 	packet := func(name string, first ...*format.TypeField) *format.EventType {
-		return instant(name, "net", "Network", format.TypeTrack_TRACK_GLOBAL, append(first, packetFields()...)...)
+		return instant(name, Packets, "Network", format.TypeTrack_TRACK_GLOBAL, append(first, packetFields()...)...)
 	}
 	ofQueue := func() []*format.TypeField {
 		return []*format.TypeField{
@@ -19,37 +22,37 @@ func networkTypes() []Type {
 	}
 	ends := []*format.TypeField{Field("local", format.ValueType_VALUE_STRING), Field("remote", format.ValueType_VALUE_STRING)}
 	connection := func(named string, fields ...*format.TypeField) *format.EventType {
-		return instant(named, "net", "Connections", format.TypeTrack_TRACK_THREAD, append(ends[:2:2], fields...)...)
+		return instant(named, Packets, "Connections", format.TypeTrack_TRACK_THREAD, append(ends[:2:2], fields...)...)
 	}
 	return []Type{
 		{
-			Number: ringdata.TypeSend, Feature: "net", Doc: "packets sent, received and dropped; TCP's states and retransmissions",
+			Number: ringdata.TypeSend, Feature: Packets, Doc: "packets sent, received and dropped; TCP's states and retransmissions; net='tcp port 443': only these packets",
 			Programs: []Program{{Name: "net_dev_start_xmit", Writes: true}},
 			Def:      packet("packet_sent", ofQueue()...),
 		},
 		{
-			Number: ringdata.TypeReceive, Feature: "net",
+			Number: ringdata.TypeReceive, Feature: Packets,
 			Programs: []Program{{Name: "netif_receive_skb", Writes: true}},
 			Def:      packet("packet_received", ofQueue()...),
 		},
 		{
-			Number: ringdata.TypeDrop, Feature: "net",
+			Number: ringdata.TypeDrop, Feature: Packets,
 			Programs: []Program{{Name: "kfree_skb", Writes: true}},
 			Def: packet("packet_dropped",
 				name(Field("reason", format.ValueType_VALUE_TEXT)), Field("function", format.ValueType_VALUE_TEXT), Field("device", format.ValueType_VALUE_TEXT)),
 		},
 		{
-			Number: ringdata.TypeRetransmit, Feature: "net",
+			Number: ringdata.TypeRetransmit, Feature: Packets,
 			Programs: []Program{{Name: "tcp_retransmit_skb", Writes: true}},
 			Def:      connection("tcp_retransmit", enum("state", tcpStates()...), bytes),
 		},
 		{
-			Number: ringdata.TypeTcpState, Feature: "net",
+			Number: ringdata.TypeTcpState, Feature: Packets,
 			Programs: []Program{{Name: "inet_sock_set_state", Writes: true}},
 			Def:      connection("tcp_state", enum("from", tcpStates()...), name(enum("to", tcpStates()...))),
 		},
 		{
-			Number: ringdata.TypeSocketError, Feature: "net",
+			Number: ringdata.TypeSocketError, Feature: Packets,
 			Programs: []Program{{Name: "inet_sk_error_report", Writes: true, Optional: true}},
 			Def:      connection("socket_error", Field("errno", format.ValueType_VALUE_INT)),
 		},

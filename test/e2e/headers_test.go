@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"wprof/test/packets"
@@ -68,5 +70,52 @@ func TestHeadersOfPackets(t *testing.T) {
 	}
 	if len(dropped) < len(frames)/2 {
 		t.Errorf("nobody has an address, but only %d frames were dropped", len(dropped))
+	}
+}
+
+// TestExpressionSelectsPackets compares the packets that are recorded as sent, as received and as dropped with an expression.
+func TestExpressionSelectsPackets(t *testing.T) {
+	tools.NeedPrivilege(t)
+	link, frames := packets.NewLink(t), packets.Frames()
+	file := tools.Record(t, filepath.Join(t.TempDir(), "net.wprof"), []string{"-f", "block,net=tcp port 443 and (src host 10.0.0.1 or ip6)"}, func() {
+		for _, f := range frames {
+			link.Send(f.Bytes)
+		}
+	})
+	selects := func(f *packets.Frame) bool {
+		return f.Transport == "TCP" && (f.Protocol == "IPv6" || strings.HasPrefix(f.Source, "10.0.0.1:"))
+	}
+	want, total := map[string]int{}, uint64(0)
+	for _, f := range frames {
+		if selects(&f) {
+			want[f.Source]++
+			total += uint64(len(f.Bytes))
+		}
+	}
+	got, counted := map[string]map[string]int{"packet_sent": {}, "packet_received": {}, "packet_dropped": {}}, uint64(0)
+	for _, l := range sourceLines(t, file, "packet_sent", "packet_received", "packet_dropped") {
+		queue, _ := l.Args["queue"].(string)
+		device, _ := l.Args["device"].(string)
+		source, _ := l.Args["source"].(string)
+		if strings.HasPrefix(queue, link.From) || strings.HasPrefix(queue, link.To) || device == link.To {
+			got[l.Name][source]++
+		}
+		if queue == link.From+" tx-0" {
+			counted = max(counted, l.number("total"))
+		}
+	}
+	for of, sources := range got {
+		if of == "packet_dropped" {
+			for source := range sources {
+				if want[source] == 0 {
+					t.Errorf("the drop of a packet from %s is recorded", source)
+				}
+			}
+		} else if !maps.Equal(sources, want) {
+			t.Errorf("%s: from %v, want %v", of, sources, want)
+		}
+	}
+	if counted != total {
+		t.Errorf("the counter is at %d bytes, %d were sent of the packets that the expression selects", counted, total)
 	}
 }

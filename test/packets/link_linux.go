@@ -18,13 +18,24 @@ type Link struct {
 	t        testing.TB
 }
 
-// NewLink makes the pair. The goroutine keeps its thread, whose namespace is the new one, until the test ends.
+// NewLink makes the pair. It lasts until the test ends.
 func NewLink(t testing.TB) *Link {
 	t.Helper()
-	runtime.LockOSThread() // not unlocked: the thread ends with its goroutine
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatalf("make a network namespace: %v", err)
 	}
+	defer func() { // the socket keeps the new one
+		if err := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); err != nil {
+			panic(err) // the thread would go on in the wrong one
+		}
+	}()
 	// No device says anything of its own.
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
