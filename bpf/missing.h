@@ -91,11 +91,15 @@ static __noinline int report_missing(__u32 cause)
 	return 0;
 }
 
+const volatile bool sources_enabled; /* any; else the verifier leaves out what reports their losses */
+
 /* Reports both causes. */
 static __always_inline void report_all_missing(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id() & (CPUS_MAX - 1);
 
+	if (!sources_enabled)
+		return;
 	if (unreported_full[cpu])
 		report_missing(MISSING_FULL);
 	if (unreported_limit[cpu])

@@ -123,9 +123,13 @@ func dropMissing(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 
 // dropUnneeded drops the programs that are not needed, and the entries of maps that none uses.
 func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
+	needed := map[string]bool{rawTracepointProgram: true}
 	for _, p := range programs() {
-		if !o.needs(p) {
-			delete(spec.Programs, p.name)
+		needed[p.name] = o.needs(p)
+	}
+	for name := range spec.Programs {
+		if !needed[name] { // also one that only another architecture needs
+			delete(spec.Programs, name)
 		}
 	}
 	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 {

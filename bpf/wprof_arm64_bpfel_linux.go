@@ -183,6 +183,7 @@ const (
 	wprofVarSinceEnabled                = "since_enabled"
 	wprofVarSourceKernel                = "source_kernel"
 	wprofVarSourceUser                  = "source_user"
+	wprofVarSourcesEnabled              = "sources_enabled"
 	wprofVarStackChecks                 = "stack_checks"
 	wprofVarStackDepth                  = "stack_depth"
 	wprofVarStacksChecked               = "stacks_checked"
@@ -422,6 +423,7 @@ type wprofVariableSpecs struct {
 	SinceEnabled     *ebpf.VariableSpec `ebpf:"since_enabled"`
 	SourceKernel     *ebpf.VariableSpec `ebpf:"source_kernel"`
 	SourceUser       *ebpf.VariableSpec `ebpf:"source_user"`
+	SourcesEnabled   *ebpf.VariableSpec `ebpf:"sources_enabled"`
 	StackChecks      *ebpf.VariableSpec `ebpf:"stack_checks"`
 	StackDepth       *ebpf.VariableSpec `ebpf:"stack_depth"`
 	StacksChecked    *ebpf.VariableSpec `ebpf:"stacks_checked"`
@@ -577,6 +579,7 @@ type wprofVariables struct {
 	SinceEnabled     *ebpf.Variable `ebpf:"since_enabled"`
 	SourceKernel     *ebpf.Variable `ebpf:"source_kernel"`
 	SourceUser       *ebpf.Variable `ebpf:"source_user"`
+	SourcesEnabled   *ebpf.Variable `ebpf:"sources_enabled"`
 	StackChecks      *ebpf.Variable `ebpf:"stack_checks"`
 	StackDepth       *ebpf.Variable `ebpf:"stack_depth"`
 	StacksChecked    *ebpf.Variable `ebpf:"stacks_checked"`
