@@ -5,7 +5,23 @@ package bpf
 import (
 	"testing"
 	"time"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+	"wprof/internal/sources"
 )
+
+// User space uses some maps even if no program that is loaded does.
+func TestFewProgramsLoadAlone(t *testing.T) {
+	const none = format.GroupSched | format.GroupWakeup | format.GroupTaskLife | format.GroupSamples | format.GroupWaits
+	for _, o := range []Options{{Off: none}, {Off: none, Sources: sources.Set(1 << ringdata.TypeMigration)}} {
+		tracer := mustLoad(t, o)
+		must(t, tracer.Arm())
+		must(t, tracer.Disarm())
+		tracer.TailLosses()
+		must(t, tracer.Close())
+	}
+}
 
 func TestLimitsPassTheirRate(t *testing.T) {
 	for rate, want := range map[uint32]struct {

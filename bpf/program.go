@@ -152,7 +152,7 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 // dropUnusedMaps drops the maps that no program uses that is left, except those that user space uses in any case. Each map takes a file,
 // and some take megabytes.
 func dropUnusedMaps(spec *ebpf.CollectionSpec) {
-	used := map[string]bool{"wakeups": true, "unwind_files": true, "unwind_missed": true, "unwind_chunks": true, "unwind_wakeups": true}
+	used := map[string]bool{"rings": true, "chunks": true, "losses": true, "nesting_losses": true, "followed": true, "wakeups": true, "unwind_files": true, "unwind_missed": true, "unwind_chunks": true, "unwind_wakeups": true}
 	for _, program := range spec.Programs {
 		for i := range program.Instructions {
 			if ins := &program.Instructions[i]; ins.IsLoadFromMap() {
