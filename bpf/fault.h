@@ -82,11 +82,16 @@ int BPF_PROG(page_fault_user, unsigned long address, struct pt_regs *regs, unsig
 	return traced_fault(ctx, address, error);
 }
 
-/* In the kernel: of the memory of the running process, or of the kernel's own, which are no faults of the process. */
+/*
+ * In the kernel: of the memory of the running process. Faults of the kernel's own memory are none of the process, and neither are those that
+ * are not handled, as of kernel programs that read a stack. The kernel skips this program for the latter while it reads one itself.
+ */
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(page_fault_kernel, unsigned long address, struct pt_regs *regs, unsigned long error)
 {
-	return address >> 63 ? 0 : traced_fault(ctx, address, error);
+	if (address >> 63 || bpf_get_current_task_btf()->pagefault_disabled)
+		return 0;
+	return traced_fault(ctx, address, error);
 }
 
 SEC("perf_event")

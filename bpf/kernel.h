@@ -325,6 +325,7 @@ struct task_struct {
 	struct sched_entity se;
 	bool throttled; /* the CPU quota of its cgroup is used up; since 6.18, with CONFIG_CFS_BANDWIDTH */
 	struct sched_info sched_info;
+	int pagefault_disabled; /* depth: faults are not handled */
 	unsigned int policy;
 	int exit_state;
 	int exit_code;

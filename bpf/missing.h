@@ -44,7 +44,12 @@ static __always_inline struct missing *missing_of(__u32 cpu, __u32 cause)
 
 static __always_inline __u32 missing_slot(__u32 type)
 {
-	return type < MISSING_TRACEPOINT ? type : MISSING_TRACEPOINT;
+	if (type > MISSING_TRACEPOINT)
+		type = MISSING_TRACEPOINT;
+	/* Else the compiler may compare another copy of it than the one that is used, and the verifier of 6.1 sees no bounds. */
+	if (!__builtin_constant_p(type))
+		barrier_var(type);
+	return type & (MISSING_TYPES - 1);
 }
 
 /* from is set as in add_loss(). */

@@ -224,7 +224,7 @@ enum rec_missing_cause {
 
 enum rec_missing_type {
 	MISSING_TRACEPOINT = 63, /* stands for all tracepoints of the recording */
-	MISSING_TYPES,
+	MISSING_TYPES, /* a power of two */
 };
 
 /* Records of sources that are missing, of a CPU. */

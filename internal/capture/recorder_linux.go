@@ -14,6 +14,7 @@ import (
 	"wprof/format"
 	"wprof/internal/proc"
 	"wprof/internal/sideband"
+	"wprof/internal/sources"
 	"wprof/internal/spool"
 	"wprof/internal/tracepoint"
 )
@@ -498,7 +499,7 @@ func (r *recorder) unreadProcesses() []int {
 // counts them neither by CPU nor by time.
 func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) {
 	for _, cost := range programs {
-		if cost.RecursionMisses > 0 {
+		if cost.RecursionMisses > 0 && sources.LosesSkipped(cost.Name) {
 			losses = append(losses, spool.Loss{
 				CPU: format.AllCPUs, Kind: bpf.KindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: since,
 			})

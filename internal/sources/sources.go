@@ -40,6 +40,7 @@ type Program struct {
 	Writes   bool   // it writes the type's records
 	Optional bool   // kernels that lack the tracepoint do without
 	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
+	Skipped  bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
 	Event    Event  // it has no tracepoint: it runs for each such event of each CPU
 }
 
@@ -61,6 +62,9 @@ func (p *Program) Tracepoint() string {
 
 // IsOptional reports whether kernels that lack a program's tracepoint do without it.
 func IsOptional(program string) bool { return find(program).Optional }
+
+// LosesSkipped reports whether an event is lost where the kernel skips a program that is running on the CPU already.
+func LosesSkipped(program string) bool { return !find(program).Skipped }
 
 // EventOf returns the software event for which a program runs; 0: none.
 func EventOf(program string) Event { return find(program).Event }

@@ -63,7 +63,7 @@ func faultTypes() []Type {
 	stack := Field("stack", format.ValueType_VALUE_STACK)
 	programs := []Program{{Name: "fault_counted", Writes: true, Event: Faults}}
 	if runtime.GOARCH == "amd64" {
-		programs = []Program{{Name: "page_fault_user", Writes: true}, {Name: "page_fault_kernel", Writes: true}}
+		programs = []Program{{Name: "page_fault_user", Writes: true}, {Name: "page_fault_kernel", Writes: true, Skipped: true}}
 	}
 	return []Type{
 		{
