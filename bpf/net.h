@@ -202,6 +202,21 @@ int tcp_retransmit_skb(unsigned long long *ctx)
 	return 0;
 }
 
+/* A request begins with the struct sock_common of the connection to be. SYN-ACKs carry no data. */
+SEC("tp_btf/tcp_retransmit_synack")
+int tcp_retransmit_synack(unsigned long long *ctx)
+{
+	struct sock *request = (struct sock *)argument_word(ctx, 1);
+	__u64 *values = reserve_connection(TYPE_RETRANSMIT, request, 2);
+
+	if (!values)
+		return 0;
+	values[END_WORDS] = BPF_CORE_READ(request, __sk_common.skc_state);
+	values[END_WORDS + 1] = 0;
+	submit_typed(values, END_WORDS + 2);
+	return 0;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int inet_sock_set_state(unsigned long long *ctx)
 {

@@ -141,6 +141,7 @@ const (
 	wprofProgTaskRename                 = "task_rename"
 	wprofProgTasks                      = "tasks"
 	wprofProgTcpRetransmitSkb           = "tcp_retransmit_skb"
+	wprofProgTcpRetransmitSynack        = "tcp_retransmit_synack"
 	wprofProgTracepointEvent            = "tracepoint_event"
 	wprofProgUserWorker                 = "user_worker"
 	wprofProgWorkqueueExecuteEnd        = "workqueue_execute_end"
@@ -342,6 +343,7 @@ type wprofProgramSpecs struct {
 	TaskRename                 *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                      *ebpf.ProgramSpec `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.ProgramSpec `ebpf:"tcp_retransmit_skb"`
+	TcpRetransmitSynack        *ebpf.ProgramSpec `ebpf:"tcp_retransmit_synack"`
 	TracepointEvent            *ebpf.ProgramSpec `ebpf:"tracepoint_event"`
 	UserWorker                 *ebpf.ProgramSpec `ebpf:"user_worker"`
 	WorkqueueExecuteEnd        *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
@@ -725,6 +727,7 @@ type wprofPrograms struct {
 	TaskRename                 *ebpf.Program `ebpf:"task_rename"`
 	Tasks                      *ebpf.Program `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.Program `ebpf:"tcp_retransmit_skb"`
+	TcpRetransmitSynack        *ebpf.Program `ebpf:"tcp_retransmit_synack"`
 	TracepointEvent            *ebpf.Program `ebpf:"tracepoint_event"`
 	UserWorker                 *ebpf.Program `ebpf:"user_worker"`
 	WorkqueueExecuteEnd        *ebpf.Program `ebpf:"workqueue_execute_end"`
@@ -822,6 +825,7 @@ func (p *wprofPrograms) Close() error {
 		p.TaskRename,
 		p.Tasks,
 		p.TcpRetransmitSkb,
+		p.TcpRetransmitSynack,
 		p.TracepointEvent,
 		p.UserWorker,
 		p.WorkqueueExecuteEnd,

@@ -43,7 +43,7 @@ func networkTypes() []Type {
 		},
 		{
 			Number: ringdata.TypeRetransmit, Feature: Packets,
-			Programs: []Program{{Name: "tcp_retransmit_skb", Writes: true}},
+			Programs: []Program{{Name: "tcp_retransmit_skb", Writes: true}, {Name: "tcp_retransmit_synack", Writes: true, Optional: true}},
 			Def:      connection("tcp_retransmit", enum("state", tcpStates()...), bytes),
 		},
 		{

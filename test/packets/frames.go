@@ -60,6 +60,27 @@ func Frames() []Frame {
 	return list
 }
 
+// Syn is a frame that begins a connection of IPv4, with the checksums that a listener wants.
+func Syn(source string, sourcePort uint16, destination string, destinationPort uint16) []byte {
+	segment := tcp(sourcePort, destinationPort, 7, 0, syn)
+	b := ip4(source, destination, 6, nil, 0, segment)
+	const ip, transport = 14, 34
+	binary.BigEndian.PutUint16(b[ip+10:], checksum(b[ip:transport]))
+	pseudo := append(append([]byte{}, b[ip+12:transport]...), 0, 6, 0, byte(len(segment)))
+	binary.BigEndian.PutUint16(b[transport+16:], checksum(append(pseudo, segment...)))
+	return b
+}
+
+// checksum is that of RFC 1071, of an even number of bytes.
+func checksum(of []byte) uint16 {
+	sum := uint32(0)
+	for i := 0; i < len(of); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(of[i:]))
+	}
+	sum = sum>>16 + sum&0xffff
+	return ^uint16(sum + sum>>16)
+}
+
 // Macs of the frames.
 const (
 	Source      = "\x02\x00\x00\x00\x00\x01"
