@@ -361,6 +361,13 @@ func (l *Loss) IsFault() bool { return l.GetCause() != uint32(CauseLimit) }
 // IsFault reports whether the events were to be recorded.
 func (v LostEvent) IsFault() bool { return v.Cause().IsFault() }
 
+// TypeName is Type, cut to the length that a name of an event type may have; empty: not known. Use it where losses are added up by type: a
+// damaged or hostile stream may have 1 MiB in each event.
+func (v LostEvent) TypeName() []byte {
+	of, _ := v.Type()
+	return of[:min(len(of), maxTypeText)]
+}
+
 // String returns the cause's name, or "cause N" for one unknown to this version.
 func (c Cause) String() string {
 	for _, info := range Causes() {

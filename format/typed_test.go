@@ -224,3 +224,15 @@ func BenchmarkTyped(b *testing.B) {
 	b.ReportMetric(float64(stream.Len())/events, "bytes/event")
 	b.ReportMetric(float64(b.N)*events/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }
+
+func TestNamesOfLostTypesAreCut(t *testing.T) {
+	var e Event
+	e.Lost().SetType(make([]byte, MaxDataBytes))
+	if n := len(e.Lost().TypeName()); n != maxTypeText {
+		t.Errorf("%d bytes of a lost type's name are kept, want %d", n, maxTypeText)
+	}
+	e.Lost().ClearType()
+	if of := e.Lost().TypeName(); len(of) != 0 {
+		t.Errorf("a loss without a type has the name %q", of)
+	}
+}

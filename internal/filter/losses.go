@@ -28,8 +28,7 @@ func (l *losses) add(e *format.Event) {
 	if *l == nil {
 		*l = make(losses)
 	}
-	of, _ := lost.Type()
-	key := lossKey{e.CPU, uint32(lost.What()), uint32(lost.Cause()), string(of)}
+	key := lossKey{e.CPU, uint32(lost.What()), uint32(lost.Cause()), string(lost.TypeName())}
 	if _, ok := (*l)[key]; !ok && len(*l) >= maxLosses {
 		key = lossKey{cpu: format.AllCPUs, cause: uint32(lost.Cause()) % 256}
 	}

@@ -217,12 +217,19 @@ func (r *Recording) addKind(k *format.KindCount) {
 	r.Kinds = append(r.Kinds, k)
 }
 
+// maxLosses bounds the losses that are listed one by one.
+const maxLosses = 4096
+
 func (r *Recording) addLoss(l *format.Loss) {
 	for _, have := range r.Losses {
 		if have.Cpu == l.Cpu && have.Kind == l.Kind && have.Cause == l.Cause && bytes.Equal(have.Type, l.Type) {
 			have.Count = format.Sum(have.Count, l.Count)
 			return
 		}
+	}
+	if len(r.Losses) >= maxLosses && (l.Cpu != format.AllCPUs || l.Kind != 0 || len(l.Type) > 0) {
+		r.addLoss(&format.Loss{Cpu: format.AllCPUs, Cause: l.Cause % 256, Count: l.Count})
+		return
 	}
 	r.Losses = append(r.Losses, l)
 }

@@ -260,7 +260,7 @@ func (m *Maker) fillLost(r *Record, e *format.Event) {
 		r.Values[4] = int64(wordIndex(what, m.events))
 		r.Has |= 1 << LostWhat
 	}
-	if of, ok := loss.Type(); ok {
+	if of := loss.TypeName(); len(of) > 0 {
 		r.Text = m.texts.Clean(of)
 		r.Has |= 1 << LostType
 	}

@@ -27,7 +27,7 @@ func lostNote(e *format.Event) Note {
 	n := Note{
 		Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: l.What().String(), Cause: l.Cause().String(), Count: l.Count(),
 	}
-	if of, ok := l.Type(); ok {
+	if of := l.TypeName(); len(of) > 0 {
 		n.What = string(of)
 	}
 	n.Name = "lost"

@@ -31,8 +31,7 @@ func (c *Counts) Event(e *Event, size int, types *Types) {
 	}
 	if e.Kind == format.KindLost {
 		l := e.Lost()
-		of, _ := l.Type()
-		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count(), Type: slices.Clone(of)})
+		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count(), Type: l.TypeName()})
 	}
 }
 
