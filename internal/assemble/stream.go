@@ -4,7 +4,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
-	"wprof/internal/sources"
 	"wprof/internal/spool"
 )
 
@@ -162,7 +161,7 @@ func (s *stream) lost(at int64, l *spool.Loss) error {
 	v.SetCount(l.Count)
 	v.SetCause(l.Cause)
 	v.SetWhat(l.Kind)
-	if of := sources.NameOf(l.Type); of != "" {
+	if of := s.types.lostName(l.Type); of != "" {
 		v.SetType([]byte(of))
 	}
 	s.summary.Lost += l.Count
@@ -172,15 +171,16 @@ func (s *stream) lost(at int64, l *spool.Loss) error {
 }
 
 func (s *stream) addLoss(l *spool.Loss) {
-	s.losses = addLoss(s.losses, l)
-	s.summary.Losses = addLoss(s.summary.Losses, l)
+	of := s.types.lostName(l.Type)
+	s.losses = addLoss(s.losses, l, of)
+	s.summary.Losses = addLoss(s.summary.Losses, l, of)
 }
 
 // maxLosses bounds the losses that are counted CPU by CPU.
 const maxLosses = 4096
 
-func addLoss(sums []*format.Loss, l *spool.Loss) []*format.Loss {
-	of := sources.NameOf(l.Type)
+// addLoss adds a loss of events of a type, by its name.
+func addLoss(sums []*format.Loss, l *spool.Loss, of string) []*format.Loss {
 	for _, sum := range sums {
 		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) && string(sum.Type) == of {
 			sum.Count += l.Count
@@ -190,7 +190,7 @@ func addLoss(sums []*format.Loss, l *spool.Loss) []*format.Loss {
 	if len(sums) >= maxLosses && l.CPU != format.AllCPUs {
 		all := *l
 		all.CPU = format.AllCPUs
-		return addLoss(sums, &all)
+		return addLoss(sums, &all, of)
 	}
 	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count, Type: []byte(of)})
 }

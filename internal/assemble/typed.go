@@ -82,8 +82,8 @@ func (t *typeTable) defineText(s *stream, d *textDef) uint32 {
 	return d.id
 }
 
-// define returns a type, which it defines if the section does not have it yet; nil: this version does not know it. Its id is its number.
-func (t *typeTable) define(s *stream, number uint32) *sources.Type {
+// known returns a type by its number; nil: this version does not know it.
+func (t *typeTable) known(number uint32) *typeDef {
 	if t.byNumber == nil {
 		for _, of := range sources.Table() {
 			for int(of.Number) >= len(t.byNumber) {
@@ -93,10 +93,29 @@ func (t *typeTable) define(s *stream, number uint32) *sources.Type {
 			t.byNumber[of.Number] = &typeDef{of: of}
 		}
 	}
-	if int(number) >= len(t.byNumber) || t.byNumber[number] == nil {
+	if int(number) >= len(t.byNumber) {
 		return nil
 	}
-	d := t.byNumber[number]
+	return t.byNumber[number]
+}
+
+// lostName names what a loss is of, by its number in [spool.Loss]; "": not known.
+func (t *typeTable) lostName(number uint32) string {
+	if number == ringdata.MissingTypeTracepoint {
+		return sources.Tracepoints
+	}
+	if d := t.known(number); d != nil {
+		return string(d.of.Def.Name)
+	}
+	return ""
+}
+
+// define returns a type, which it defines if the section does not have it yet; nil: this version does not know it. Its id is its number.
+func (t *typeTable) define(s *stream, number uint32) *sources.Type {
+	d := t.known(number)
+	if d == nil {
+		return nil
+	}
 	if d.section != s.section {
 		d.section = s.section
 		_ = s.w.DefineType(d.of.Def)

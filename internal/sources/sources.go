@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"wprof/format"
-	"wprof/internal/ringdata"
 )
 
 // Type is an event type that kernel programs write as records of kind typed: enum rec_type in bpf/records.h.
@@ -131,19 +130,6 @@ func (s Set) Types() iter.Seq[*Type] {
 
 // Tracepoints is the word of -f for tracepoints that users choose. They have no type in the table.
 const Tracepoints = "tp"
-
-// NameOf returns the name of a type by its number, Tracepoints for the number that stands for all tracepoints; "": unknown.
-func NameOf(number uint32) string {
-	if number == ringdata.MissingTypeTracepoint {
-		return Tracepoints
-	}
-	for _, t := range Table() {
-		if t.Number == number {
-			return string(t.Def.Name)
-		}
-	}
-	return ""
-}
 
 // Features returns the words that switch on the types of the set.
 func (s Set) Features() (words []string) {
