@@ -51,10 +51,10 @@ func parseLimit(value string) (word string, perSecond uint32, err error) {
 
 func parseRate(text string) (perSecond uint32, ok bool) {
 	number, scale := strings.ToLower(text), 1.0
-	for suffix, s := range map[string]float64{"k": 1e3, "m": 1e6} {
-		if cut, has := strings.CutSuffix(number, suffix); has {
-			number, scale = cut, s
-		}
+	if cut, has := strings.CutSuffix(number, "k"); has {
+		number, scale = cut, 1e3
+	} else if cut, has := strings.CutSuffix(number, "m"); has {
+		number, scale = cut, 1e6
 	}
 	if strings.Trim(number, "0123456789.") != "" {
 		return 0, false

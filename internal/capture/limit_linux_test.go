@@ -17,7 +17,7 @@ func TestLimitsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"syscal=1": "did you mean syscall", "sched=1": "no kind", "syscall": "needs a rate", "syscall=": "no number", "syscall=0": "no number", "syscall=-1": "no number",
-		"syscall=1e9": "no number", "syscall=1001m": "no number", "syscall=nan": "no number", "syscall=0.5": "no number", "syscall=k": "no number",
+		"syscall=1e9": "no number", "syscall=1001m": "no number", "syscall=nan": "no number", "syscall=0.5": "no number", "syscall=k": "no number", "syscall=1km": "no number", "syscall=1mk": "no number",
 	} {
 		if _, _, err := parseLimit(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
