@@ -17,6 +17,9 @@ type disk struct {
 	busy   union // times in which it had any
 }
 
+// took is the time of its requests, in the queue and in the device.
+func (d *disk) took() int64 { return format.Sum(d.device.Ns, d.queued) }
+
 // union is the length of the union of times that are added in the order of their ends.
 type union struct {
 	ns    int64      // of those that nothing can overlap any more
@@ -102,7 +105,7 @@ func (f *finder) disks() {
 	}
 	all := int64(0)
 	for _, d := range f.c.sources.disks {
-		all = format.Sum(all, d.device.Ns+d.queued)
+		all = format.Sum(all, d.took())
 	}
 	if waited == 0 || f.of != f.c.all {
 		return
@@ -110,7 +113,7 @@ func (f *finder) disks() {
 	names := slices.SortedFunc(maps.Keys(f.c.sources.disks), func(a, b uint32) int { return cmp.Compare(f.c.names.text[a], f.c.names.text[b]) })
 	for _, name := range names {
 		d := f.c.sources.disks[name]
-		took, n := d.device.Ns+d.queued, int64(d.device.Count)
+		took, n := d.took(), int64(d.device.Count)
 		if n < leastRequests || took/n < leastLatency || Share(took, all) < leastOfDisks {
 			continue
 		}

@@ -156,10 +156,14 @@ func compareFaults(a, b faultKey) int {
 
 // files returns the files of the major page faults of a process.
 func (s *sources) files(pid int32, names *names) (all parts) {
-	for _, key := range s.faults.sorted(compareFaults) {
+	of := table[faultKey]{all: make(map[faultKey]*sum)} // sorting those of all processes for each one would take too long
+	for key, faults := range s.faults.all {
 		if key.pid == pid {
-			all.add(cmp.Or(names.text[key.file], "memory without a file"), s.faults.all[key].Ns, 1)
+			of.all[key] = faults
 		}
+	}
+	for _, key := range of.sorted(compareFaults) {
+		all.add(cmp.Or(names.text[key.file], "memory without a file"), of.all[key].Ns, 1)
 	}
 	return all
 }
