@@ -82,7 +82,7 @@ func (t *Thread) describeOff(off *OffCPU, st *threadState, to int64) (ready int6
 	sp := t.spanState
 	w := &sp.waking
 	off.Known, off.Since, off.Preempted, off.New = st.SinceKnown, st.Since, st.preempted(), st.New
-	off.Throttled = st.State&format.StateThrottled != 0
+	off.Throttled = off.Preempted && st.State&format.StateThrottled != 0
 	if st.Woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.Woken, w.task(), w.cpu, w.stack
 		off.WokenIRQ, off.WokenBy = w.irq, w.interrupt
