@@ -14,8 +14,8 @@ const (
 	taskDead            = 0x80
 	taskWakekill        = 0x100
 	taskIOWait          = 0x200 // REC_IOWAIT in bpf/records.h
-	taskThrottled       = 0x800 // REC_THROTTLED
 	taskNoLoad          = 0x400
+	taskThrottled       = 0x800 // REC_THROTTLED in bpf/records.h
 	taskRTLockWait      = 0x1000
 	taskFrozen          = 0x8000
 )

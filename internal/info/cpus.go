@@ -21,10 +21,7 @@ type CacheReport struct {
 }
 
 func cpus(t *topology.Summary) string {
-	text := cli.Grouped(t.CPUs) + " CPUs"
-	if t.CPUs == 1 {
-		text = "1 CPU"
-	}
+	text := counted(t.CPUs, "CPU")
 	if t.Nodes > 1 {
 		text += " in " + cli.Grouped(t.Nodes) + " NUMA nodes"
 	}

@@ -73,7 +73,7 @@ func (p protocol) is() Node {
 	return n
 }
 
-// constants are the named offsets and values of pcap-filter(7).
+// constantOf returns a named offset or value of pcap-filter(7).
 func constantOf(name string) (uint32, bool) {
 	v, ok := map[string]uint32{
 		"tcpflags": 13, "tcp-fin": 1, "tcp-syn": 2, "tcp-rst": 4, "tcp-push": 8, "tcp-ack": 16, "tcp-urg": 32, "tcp-ece": 64, "tcp-cwr": 128,

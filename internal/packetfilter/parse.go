@@ -36,7 +36,7 @@ func Parse(text string, names Names) (Node, error) {
 		return nil, err
 	}
 	if !p.atEnd() {
-		return nil, fmt.Errorf("%q is not expected after %q: and, or is", p.peek().text, p.words[p.at-1].text)
+		return nil, fmt.Errorf("%q is not expected after %q: write and, or or between them", p.peek().text, p.words[p.at-1].text)
 	}
 	n, err := v.asNode()
 	if err == nil && numbersKept(n) > MostKept {

@@ -28,7 +28,7 @@ func split(text string) (words []word, err error) {
 		op := operatorAt(text)
 		switch op {
 		case "":
-			return nil, fmt.Errorf("%q does not belong into a filter of packets", firstRune(text))
+			return nil, fmt.Errorf("%q does not belong in a filter of packets", firstRune(text))
 		case "[":
 			inBrackets++
 		case "]":

@@ -20,7 +20,7 @@ func moveTypes() []Type {
 				number("from"), number("to"), number("from_node"), number("to_node"), by),
 		},
 		{
-			// The recorder knows the paths: see applyTyped of internal/assemble.
+			// The recorder knows the paths: see setPaths in internal/assemble.
 			Number: ringdata.TypeCgroup, Feature: "migrate",
 			Programs: []Program{{Name: "cgroup_moved", On: "cgroup_attach_task", Writes: true, Optional: true}},
 			Def: instant("cgroup_move", "migrate", "Migrations", format.TypeTrack_TRACK_THREAD,
