@@ -199,5 +199,6 @@ func (f *finder) drops() {
 			text += "; " + one.before + found
 		}
 	}
-	f.add(packetDrops, Share(s.dropped, all), 0, 0, "wprof-json -k typed", "%s", text)
+	f.add(packetDrops, Share(s.dropped, all), 0, 0, "wprof-filter -k packet_dropped", "%s", text)
+	f.found[len(f.found)-1].Command += " | wprof-json"
 }

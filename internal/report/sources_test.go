@@ -92,6 +92,11 @@ func TestDroppedPackets(t *testing.T) {
 			t.Errorf("%d received, %d dropped: found %q, want %q", c.received, c.dropped, found, c.want)
 		}
 	}
+	for _, f := range reportOf(t, sourceEvents(packets(1000, 200))).Findings {
+		if f.Kind == packetDrops && f.Command != "wprof-filter -k packet_dropped x.wprof | wprof-json" {
+			t.Errorf("the command is %q", f.Command)
+		}
+	}
 }
 
 // The union of times is right whatever overlaps.
