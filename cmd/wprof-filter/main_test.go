@@ -163,6 +163,7 @@ func TestExitStatus(t *testing.T) {
 		{"-p 7, " + whole, 2, `--pid: "7," has an empty entry; write one id`},
 		{"--no-tid= " + whole, 2, "--no-tid: the value is empty"},
 		{"-p 0 " + whole, 2, "--idle"},
+		{"-k openat " + whole, 0, "nothing of"}, {"-K openat " + whole, 0, ""}, {"-k openatt " + whole, 2, `"openatt" is not one of its values`},
 		{"-k swich " + whole, 2, "did you mean switch?"}, {"-K renam " + whole, 2, "did you mean rename?"},
 		{"-k state_cpu " + whole, 2, `"state_cpu" is not one of its values`},
 		{"-K lost " + whole, 2, `"lost" is not one of its values`},

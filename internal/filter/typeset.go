@@ -10,6 +10,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/glob"
 	"wprof/internal/sources"
+	"wprof/internal/syscalls"
 	"wprof/internal/tracepoint"
 )
 
@@ -47,9 +48,12 @@ func typeWords(words []string) (types []string) {
 	return types
 }
 
-// isTypeWord reports whether a word of -k is a glob of event types, or the name or group of one that wprof-record has.
+// isTypeWord reports whether a word of -k is a glob of event types, or the name or group of one that wprof-record has on any machine.
 func isTypeWord(word string) bool {
 	if strings.ContainsAny(word, ":*?") || word == tracepoint.Feature {
+		return true
+	}
+	if slices.ContainsFunc(syscalls.Machines(), func(machine string) bool { return slices.Contains(syscalls.AllNames(machine), word) }) {
 		return true
 	}
 	return slices.ContainsFunc(sources.Table(), func(t sources.Type) bool { return word == string(t.Def.Name) || word == string(t.Def.Group) })
