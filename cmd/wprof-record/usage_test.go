@@ -45,6 +45,34 @@ func TestUnitsAndFrequenciesOfOtherProfilers(t *testing.T) {
 	}
 }
 
+// Messages on what can be recorded have the option that was typed, and a long expression only in part.
+func TestUnknownSourcesAreRefusedAsTheyWereTyped(t *testing.T) {
+	long := "net=" + strings.Repeat("udp port 1 or ", 1000) + "udp"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--list", "nosuch"}, "wprof-record: --list nosuch: neither a source nor a tracepoint of this kernel has this name; "},
+		{[]string{"-f", "syscall", "--limit", "tp=1k"}, "--limit: tp is not recorded: add -f tp=GROUP:NAME"},
+		{[]string{"-f", long}, "the filter of packets has 14003 bytes"},
+	} {
+		r := recorder(t, append(c.args, "-o", filepath.Join(t.TempDir(), "x"))...).start()
+		if status, said := r.wait(), r.stderr.String(); status != 2 || !strings.Contains(said, c.want) || len(said) > 500 {
+			t.Errorf("%.60q: status %d: %q, want 2: %q", c.args, status, said, c.want)
+		}
+	}
+}
+
+func TestFiltersThatNoThreadPassesNameWhatToCheck(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for filter, want := range map[string]string{"--cgroup=/no-such-cgroup": "/proc/PID/cgroup", "--name=no-such-name": "check that the processes and threads"} {
+		r := recorder(t, "-d100ms", "--no-stacks", filter, "-o", filepath.Join(t.TempDir(), "x")).start()
+		if status, said := r.wait(), r.stderr.String(); status != 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: status %d: %q, want %q", filter, status, said, want)
+		}
+	}
+}
+
 func TestFrequencyOfPerfIsTheTimers(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for typed, want := range map[string]int64{"-F 500": 2e6, "-Soffcpu -F1khz": 1e6, "-Stimer=99hz --freq=200": 5e6} {

@@ -140,6 +140,14 @@ func (cfg *Config) filtered() bool {
 		len(f.ThreadNames)+len(f.NoThreadNames)+len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
 }
 
+// neededByFilters is what must hold for any event to be recorded, for a message.
+func (cfg *Config) neededByFilters() string {
+	if f := cfg.Kernel.Filter; len(f.Cgroups)+len(f.Containers) > 0 {
+		return "threads in these cgroups and containers run: /proc/PID/cgroup has the path of the cgroup of a process"
+	}
+	return "the processes and threads that they name are running"
+}
+
 // byID reports whether threads are selected by their ids.
 func (cfg *Config) byID() bool {
 	f := cfg.Kernel.Filter

@@ -75,7 +75,7 @@ func (cfg *Config) setLimits(values []string) error {
 		}
 		limited := sources.Of(word) & cfg.Kernel.Sources
 		if word == sources.Tracepoints && len(cfg.Tracepoints) == 0 || word != sources.Tracepoints && limited == 0 {
-			return fmt.Errorf("%s is not recorded: add -f %s", word, word)
+			return fmt.Errorf("%s is not recorded: add -f %s", word, flagOf(word))
 		}
 		if cfg.Kernel.Limits == nil {
 			cfg.Kernel.Limits = make(map[uint32]uint32)
@@ -88,4 +88,12 @@ func (cfg *Config) setLimits(values []string) error {
 		}
 	}
 	return nil
+}
+
+// flagOf is the value of -f that switches on a kind of events.
+func flagOf(word string) string {
+	if word == sources.Tracepoints {
+		return word + "=GROUP:NAME"
+	}
+	return word
 }

@@ -35,6 +35,9 @@ func TestLimitsAreOfWhatIsRecorded(t *testing.T) {
 	if !maps.Equal(cfg.Kernel.Limits, want) {
 		t.Errorf("%v, want %v", cfg.Kernel.Limits, want)
 	}
+	if err := new(Config).setLimits([]string{"tp=10"}); err == nil || !strings.Contains(err.Error(), "add -f tp=GROUP:NAME") {
+		t.Errorf("%v", err)
+	}
 	if err := cfg.setLimits([]string{"fault=10"}); err == nil || !strings.Contains(err.Error(), "add -f fault") {
 		t.Errorf("%v", err)
 	}

@@ -105,6 +105,7 @@ func (l *lister) readTracepoints(patterns []string) error {
 		return err
 	}
 	defer finder.close()
+	finder.option, finder.none = "--list ", "neither a source nor a tracepoint of this kernel has this name"
 	l.describeTracepoints(finder)
 	var names []string
 	for _, pattern := range patterns {

@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"wprof/bpf"
@@ -90,6 +92,17 @@ func TestMissingTracepointsAreNamed(t *testing.T) {
 		l.find(kernel)
 		if l.Here != "yes" && l.Why == "" {
 			t.Errorf("%s is there %s, and why is not known", l.Name, l.Here)
+		}
+	}
+}
+
+// A program for the name that a tracepoint has in other kernels is not missing.
+func TestProgramsStandForEachOther(t *testing.T) {
+	wanted := []sources.Program{{Name: "old", Instead: "new"}, {Name: "new", Instead: "old"}, {Name: "more"}}
+	for kernel, want := range map[string]string{"old more": "", "new more": "", "old new": "more", "more": "old,new"} {
+		missing := missingOf(wanted, func(program string) bool { return slices.Contains(strings.Fields(kernel), program) })
+		if got := strings.Join(missing, ","); got != want {
+			t.Errorf("a kernel with %s lacks %q, want %q", kernel, got, want)
 		}
 	}
 }

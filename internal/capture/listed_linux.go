@@ -24,13 +24,13 @@ type listed struct {
 	Why   string `json:"why,omitempty"`
 	Cost  *cost  `json:"cost"` // nil: not measured
 
-	programs []string      // whose time is that of its events
-	kinds    []format.Kind // of its events
-	types    []string      // names of its events' types
-	byGroup  bool          // types are groups of them
-	noBytes  bool          // the events' bytes are another source's
-	needed   []string      // programs without which it is not there
-	wanted   []string      // programs without which it is there in part
+	programs []string          // whose time is that of its events
+	kinds    []format.Kind     // of its events
+	types    []string          // names of its events' types
+	byGroup  bool              // types are groups of them
+	noBytes  bool              // the events' bytes are another source's
+	needed   []string          // programs without which it is not there
+	wanted   []sources.Program // without which it is there in part
 }
 
 // cost is what an event of a source costs.
@@ -100,7 +100,7 @@ func listFeatures() (all []*listed) {
 			}
 			l.programs = append(l.programs, p.Name)
 			if p.Optional {
-				l.wanted = append(l.wanted, p.Name)
+				l.wanted = append(l.wanted, p)
 			} else {
 				l.needed = append(l.needed, p.Name)
 			}
@@ -118,15 +118,20 @@ func (l *listed) find(kernel *bpf.Preloaded) {
 			return
 		}
 	}
-	var missing []string
-	for _, program := range l.wanted {
-		if kernel.Lacks(program) != nil {
-			missing = append(missing, program)
-		}
-	}
+	missing := missingOf(l.wanted, func(program string) bool { return kernel.Lacks(program) == nil })
 	if len(missing) > 0 {
 		l.Here, l.Why = "partly", "this kernel lacks the tracepoints of "+strings.Join(missing, ", ")
 	}
+}
+
+// missingOf returns the optional programs that a kernel lacks, and that no other one stands for.
+func missingOf(wanted []sources.Program, has func(program string) bool) (missing []string) {
+	for _, p := range wanted {
+		if !has(p.Name) && (p.Instead == "" || !has(p.Instead)) {
+			missing = append(missing, p.Name)
+		}
+	}
+	return missing
 }
 
 // lookUp sets the published cost.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"wprof/internal/packetfilter"
@@ -35,9 +36,18 @@ func readPackets(expression string) (packetfilter.Node, error) {
 		Port: func(name string) (uint16, error) { return servicePort(ctx, name) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("net=%s: %w", expression, err)
+		return nil, fmt.Errorf("net=%s: %w", beginning(expression), err)
 	}
 	return filter, nil
+}
+
+// beginning is as much of an expression as a message should have.
+func beginning(expression string) string {
+	const most = 200
+	if len(expression) <= most {
+		return expression
+	}
+	return strings.ToValidUTF8(expression[:most], "") + "…"
 }
 
 func hostAddresses(ctx context.Context, name string) ([]netip.Addr, error) {

@@ -503,7 +503,7 @@ func (s *session) report() error {
 		return s.failEarly()
 	}
 	if outcome.Events == 0 && s.cfg.filtered() {
-		s.inv.Warnf("no event passed the filters: check that the processes and threads that they name are running")
+		s.inv.Warnf("no event passed the filters: check that %s", s.cfg.neededByFilters())
 	}
 	if s.cfg.FailOnLoss && outcome.Lossy() && s.command != nil {
 		<-s.command.Done()

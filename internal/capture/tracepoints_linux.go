@@ -17,6 +17,8 @@ const listHint = "wprof-record --list 'GROUP:*' lists them"
 
 // tracepointFinder finds tracepoints by the patterns of -f tp=.
 type tracepointFinder struct {
+	option string // before a pattern on the command line: "-f tp=" or "--list "
+	none   string // what an error reports of a pattern that selects nothing
 	read   *bpf.Preloaded
 	types  tracepoint.Types
 	fs     *tracefs.FS // nil: the kernel's descriptions cannot be read
@@ -26,7 +28,7 @@ type tracepointFinder struct {
 }
 
 func newTracepointFinder(read *bpf.Preloaded) (*tracepointFinder, error) {
-	f := &tracepointFinder{read: read}
+	f := &tracepointFinder{option: "-f tp=", none: "this kernel has no such tracepoint", read: read}
 	var err error
 	if f.types, err = read.CTypes(); err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func (f *tracepointFinder) match(pattern string) (names []string, err error) {
 		group, name = "*", pattern
 	}
 	if group == "" || name == "" {
-		return nil, cli.Usagef("-f tp=%s: write a tracepoint as GROUP:NAME or NAME; both may have * and ?", pattern)
+		return nil, cli.Usagef("%s%s: write a tracepoint as GROUP:NAME or NAME; both may have * and ?", f.option, pattern)
 	}
 	if group != tracepoint.RawGroup {
 		for _, event := range f.events {
@@ -130,15 +132,15 @@ func isGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 // unknown returns the error for a pattern that selects nothing.
 func (f *tracepointFinder) unknown(pattern, group, name string, hasGroup bool) error {
 	if f.fs == nil && hasGroup && group != tracepoint.RawGroup && isGlob(name) {
-		return fmt.Errorf("-f tp=%s: the groups of tracepoints are not known, because this process cannot read tracefs (%w): run it as root, or choose raw ones "+
-			"by their names, as in -f 'tp=raw:%s'", pattern, f.noFS, name)
+		return fmt.Errorf("%s%s: the groups of tracepoints are not known, because this process cannot read tracefs (%w): run it as root, or choose raw ones "+
+			"by their names, as in '%sraw:%s'", f.option, pattern, f.noFS, f.option, name)
 	}
 	near := f.near(group, name, hasGroup)
 	hint := listHint
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near[:min(len(near), 4)], " or ") + "?"
 	}
-	return cli.Usagef("-f tp=%s: this kernel has no such tracepoint; %s", pattern, hint)
+	return cli.Usagef("%s%s: %s; %s", f.option, pattern, f.none, hint)
 }
 
 // near returns patterns that were probably intended.

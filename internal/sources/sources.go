@@ -38,6 +38,7 @@ type Program struct {
 	On       string // tracepoint; "": as the program
 	Writes   bool   // it writes the type's records
 	Optional bool   // kernels that lack the tracepoint do without
+	Instead  string // the program that does the same on kernels that lack the tracepoint; "": none
 	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
 	Skipped  bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
 	Event    Event  // it has no tracepoint: it runs for each such event of each CPU

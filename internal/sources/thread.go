@@ -118,7 +118,8 @@ func ringTypes() []Type {
 	return []Type{{
 		Number: ringdata.TypeIoUring, Feature: "io_uring", Doc: "requests of io_uring",
 		Programs: []Program{
-			{Name: "io_uring_submit_req", Optional: true}, {Name: "io_uring_submit_sqe", Optional: true}, {Name: "io_uring_complete", Writes: true},
+			{Name: "io_uring_submit_req", Optional: true, Instead: "io_uring_submit_sqe"},
+			{Name: "io_uring_submit_sqe", Optional: true, Instead: "io_uring_submit_req"}, {Name: "io_uring_complete", Writes: true},
 			{Name: "open_ring_requests", AtClose: true},
 		},
 		Def: threadSpan("io_uring", "io_uring", "io_uring",

@@ -399,6 +399,9 @@ func TestListShowsTheTracepointsOfThisKernel(t *testing.T) {
 			t.Errorf("the list does not have %q:\n%s", word, text)
 		}
 	}
+	if text := string(tools.Run(t, "wprof-record", "--list", "io_uring")); strings.Contains(text, "partly") {
+		t.Errorf("one of two names of a tracepoint is enough:\n%s", text)
+	}
 	if text := string(tools.Run(t, "wprof-record", "--list", "softirq", "--measure")); !strings.Contains(text, "this machine just now") || strings.Contains(text, "not measured") {
 		t.Errorf("measured:\n%s", text)
 	}
