@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders,
 	}
 }
 
@@ -508,4 +508,32 @@ func throttled(c *capture) [][]any {
 		rows = append(rows, []any{k.pid, k.name, s.times, ms(s.total), ms(s.longest)})
 	}
 	return first(rows, -4, 1, 2)
+}
+
+func senders(c *capture) [][]any {
+	type key struct{ source, destination, transport string }
+	type sum struct{ packets, bytes, dropped int64 }
+	sums := make(map[key]*sum)
+	for _, l := range c.events["typed"] {
+		if l.Name != "packet_sent" && l.Name != "packet_dropped" || l.Args.Source == "" {
+			continue
+		}
+		k := key{l.Args.Source, l.Args.Destination, l.Args.Transport}
+		if sums[k] == nil {
+			sums[k] = &sum{}
+		}
+		if l.Name == "packet_dropped" {
+			sums[k].dropped++
+			continue
+		}
+		sums[k].packets++
+		sums[k].bytes += l.Args.Bytes
+	}
+	var rows [][]any
+	for k, s := range sums {
+		if s.packets > 0 {
+			rows = append(rows, []any{k.source, k.destination, k.transport, s.packets, s.bytes, s.dropped})
+		}
+	}
+	return first(rows, -4, 1, 2, 3)
 }

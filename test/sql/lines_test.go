@@ -42,9 +42,13 @@ type line struct {
 	Name          string `json:"name"`
 	Group         string `json:"group"`
 	Args          struct {
-		Error  string `json:"error"`
-		File   string `json:"file"`
-		Access string `json:"access"`
+		Error       string `json:"error"`
+		File        string `json:"file"`
+		Access      string `json:"access"`
+		Source      string `json:"source"`
+		Destination string `json:"destination"`
+		Transport   string `json:"transport"`
+		Bytes       int64  `json:"bytes"`
 	} `json:"args"`
 
 	Version string `json:"version"`

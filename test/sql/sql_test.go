@@ -19,14 +19,14 @@ import (
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
 func TestQueriesAgreeWithTheLines(t *testing.T) {
-	machine := record(t, "-a", "-f", "syscall,fault")
+	machine := record(t, "-a", "-f", "syscall,fault,net")
 	for _, c := range []struct {
 		name, capture string
 		start         int64
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", recordByDefault(t, "-f", "syscall,fault"), 0, nil},
+		{"processes", recordByDefault(t, "-f", "syscall,fault,net"), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,9 +58,10 @@ func recordByDefault(t *testing.T, args ...string) string {
 	tools.NeedPrivilege(t)
 	engines(t)
 	file := filepath.Join(t.TempDir(), "host.wprof")
-	// Beside the hive, a process that has no CPU quota for much of a second.
-	limited := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & exec " + tools.Path("hive")
-	args = append(args, "-d60s", "-o", file, "--", "sh", "-c", limited)
+	// Beside the hive, a process that has no CPU quota for much of a second, and one that sends to a port that nobody reads.
+	beside := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & " +
+		"(exec 3>/dev/udp/127.0.0.1/9; for ((i = 0; i < 80; i++)); do echo $i >&3; sleep 0.02; done) 2>/dev/null & exec " + tools.Path("hive")
+	args = append(args, "-d60s", "-o", file, "--", "bash", "-c", beside)
 	if r := tools.Try(t, 5*time.Minute, nil, "wprof-record", args...); r.Status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", r.Status, r.Stderr)
 	}
