@@ -1,5 +1,5 @@
 // What a thread did; internal/flame/profile's Class.
-const CLASS = {unknown: 0, new: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6, interrupt: 7};
+const CLASS = {unknown: 0, new: 1, onCPU: 2, runnable: 3, preempted: 4, throttled: 5, blocked: 6, idle: 7, interrupt: 8};
 
 // isOnCPU is whether a thread had the CPU.
 const isOnCPU = (kind) => kind === CLASS.onCPU || kind === CLASS.interrupt;

@@ -1,7 +1,7 @@
 // The bands of the strip, from below, in the order of the palette's times: what threads did, by class.
 const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'unknown'];
 const BAND_OF = {
-  [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.new]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
+  [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.throttled]: 1, [CLASS.new]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
   [CLASS.unknown]: 4, [CLASS.interrupt]: 0,
 };
 
