@@ -103,10 +103,11 @@ const (
 	cutFew   = 20
 )
 
-// CutText reports how many stacks look cut, and in which modules; "" when they are few.
+// CutText reports how many stacks look cut, and in which modules; "" when they are few, or when mappings are lost with a part of the spool:
+// then it is not known which code the stacks are in.
 func (o *Outcome) CutText() string {
 	s := o.Stacks
-	if s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {
+	if o.lostTo(format.CauseSpool) || s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {
 		return ""
 	}
 	worst := worstCut(o.Modules)

@@ -78,6 +78,11 @@ func TestManyCutStacksAreReportedWithTheirModules(t *testing.T) {
 	if got := o.CutText(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	damaged := o
+	damaged.Losses = []*format.Loss{{Cause: uint32(format.CauseSpool)}}
+	if got := damaged.CutText(); got != "" {
+		t.Errorf("%q, where mappings are lost with the spool", got)
+	}
 	o.Stacks.Cut = 200
 	if got := o.CutText(); got != "" {
 		t.Errorf("a fifth is reported: %s", got)
