@@ -42,7 +42,8 @@ class Page:
     def state(self, bits):
         if bits == 0:
             return "R"
-        return "".join(name for bit, name in sorted(self.states, key=lambda s: "Ki+".find(s[1])) if bit and bits & bit)
+        letters = "".join(name for bit, name in sorted(self.states, key=lambda s: "Kiq+".find(s[1])) if bit and bits & bit)
+        return letters.replace("R+q", "Rq+")  # the + is the last
 
 
 class Bytes:
