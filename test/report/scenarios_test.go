@@ -44,7 +44,7 @@ func recordings() [][]*scenario {
 // record runs scenarios at the same time and records them for 1.5 s.
 func record(t *testing.T, all []*scenario) {
 	t.Helper()
-	args := []string{"-d1500ms", "--children"}
+	args := []string{"--children"}
 	running := make([]*tools.Workload, len(all))
 	for i, s := range all {
 		running[i] = tools.StartWorkload(t, exec.Command(tools.Path("scenario"), s.name))
@@ -53,8 +53,12 @@ func record(t *testing.T, all []*scenario) {
 		args = append(args, "-p", running[i].PIDText())
 	}
 	time.Sleep(100 * time.Millisecond)
-	file := filepath.Join(t.TempDir(), all[0].name+".wprof")
-	tools.Run(t, "wprof-record", append(args, "-o", file)...)
+	file := tools.Record(t, filepath.Join(t.TempDir(), all[0].name+".wprof"), args, func() {
+		for _, s := range all {
+			defer tools.Prefer(t, s.pid)()
+		}
+		time.Sleep(1500 * time.Millisecond)
+	})
 	for i, s := range all {
 		running[i].Send("\n")
 		s.threads = parseTruth(t, running[i].Until("end"))

@@ -41,11 +41,14 @@ func (c *trouble) check(t *testing.T) {
 	program.Until("ready")
 	time.Sleep(100 * time.Millisecond)
 	file := filepath.Join(t.TempDir(), "sources.wprof")
-	args := []string{"-d1500ms", "-f", c.features, "-o", file}
+	args := []string{"-f", c.features}
 	if !c.system {
 		args = append(args, "-p", program.PIDText())
 	}
-	tools.Run(t, "wprof-record", args...)
+	tools.Record(t, file, args, func() {
+		defer tools.Prefer(t, program.PID())()
+		time.Sleep(1500 * time.Millisecond)
+	})
 	c.compare(t, file)
 }
 
@@ -94,6 +97,7 @@ func TestInterruptStorm(t *testing.T) {
 	program := tools.StartWorkload(t, exec.Command(tools.Path("sources"), "storm"))
 	program.Until("ready")
 	file := tools.Record(t, filepath.Join(t.TempDir(), "storm.wprof"), []string{"-f", "irq", "-p", program.PIDText()}, func() {
+		defer tools.Prefer(t, program.PID())()
 		program.Send("\n")
 		time.Sleep(1500 * time.Millisecond)
 		program.Send("\n")

@@ -19,7 +19,7 @@ static const struct {
 int main(int argc, char **argv)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	take_priority();
+	TRY(setsid()); // for tools.Prefer
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned i = 0; argc == 2 && i < sizeof(scenarios) / sizeof(*scenarios); i++) {
 		if (strcmp(argv[1], scenarios[i].name))

@@ -174,8 +174,7 @@ static void storm(void)
 	pause_us = 50; // without, the packets would soon be received by a thread of the kernel
 	printf("ready\n");
 	fflush(stdout);
-	getchar(); // the recorder needs a CPU until it records
-	take_priority();
+	getchar();
 	if (!TRY(fork())) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sends(NULL);
@@ -202,7 +201,7 @@ int main(int argc, char **argv)
 	} modes[] = {{"read", read_disk}, {"map", map_file}, {"flood", flood}, {"datagrams", datagrams}, {"storm", storm}, {"quota", without_quota}};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	take_priority();
+	TRY(setsid()); // for tools.Prefer
 	path = argc > 2 ? argv[2] : "";
 	parts = argc > 3 ? atoi(argv[3]) : 1;
 	for (unsigned i = 0; argc > 1 && i < sizeof(modes) / sizeof(*modes); i++) {

@@ -79,18 +79,6 @@ void start(const char *name, void *(*body)(void *), void *argument)
 
 static void (*main_step)(void);
 
-void take_priority(void)
-{
-	FILE *group;
-
-	setsid();
-	if ((group = fopen("/proc/self/autogroup", "w"))) {
-		fprintf(group, "-15");
-		fclose(group);
-	}
-	(void)!nice(-15);
-}
-
 void repeat(void (*step)(void))
 {
 	main_step = step;

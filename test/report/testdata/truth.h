@@ -22,9 +22,6 @@ void sleep_ns(int64_t ns); // at one place for all callers: a wait by itself is 
 // Starts a thread with this name. What it measures is printed by print_truth.
 void start(const char *name, void *(*body)(void *), void *argument);
 
-// Other programs of the machine must not make a scenario one of waiting for a CPU. Without privilege they can.
-void take_priority(void);
-
 // The main thread runs step again and again; without one it waits for the test.
 void repeat(void (*step)(void));
 void run_main(const char *name);
