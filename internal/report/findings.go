@@ -32,6 +32,14 @@ const (
 	packetDrops    = "packet-drops"
 	slowDisk       = "slow-disk"
 	majorFaults    = "major-faults"
+	oomKill        = "oom-kill"
+)
+
+// What weights are shares of.
+const (
+	ofWork    = "work"
+	ofPackets = "packets"
+	ofNothing = "" // the weight is 1: it matters whatever time it took
 )
 
 // Least shares and rates of what makes a finding.
@@ -58,6 +66,7 @@ func (o *totals) findings(r *Report) []Finding {
 	f.interruptedCPUs()
 	f.throttled()
 	f.drops()
+	f.oomKills()
 	f.disks()
 	f.shortLived()
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
@@ -113,11 +122,16 @@ func (f *finder) matters(ns, work int64) bool {
 
 // add adds a finding about a time of a process.
 func (f *finder) add(kind string, weight float64, pid int32, name uint32, command, summary string, args ...any) {
+	f.addOf(ofWork, kind, weight, pid, name, command, summary, args...)
+}
+
+// addOf adds a finding whose weight is a share of something.
+func (f *finder) addOf(what, kind string, weight float64, pid int32, name uint32, command, summary string, args ...any) {
 	if math.IsNaN(weight) {
 		weight = 0
 	}
 	f.found = append(f.found, Finding{
-		Kind: kind, Weight: math.Round(1000*min(1, weight)) / 1000, Process: f.c.names.text[name], PID: pid,
+		Kind: kind, Weight: math.Round(1000*min(1, weight)) / 1000, WeightOf: what, Process: f.c.names.text[name], PID: pid,
 		Summary: fmt.Sprintf(summary, args...), Command: command + " " + cmp.Or(f.c.o.Source, "FILE"),
 	})
 }
@@ -151,7 +165,7 @@ func (f *finder) rings() {
 			links = append(links, fmt.Sprintf("%s waits in %s for lock %s, which %s has", f.c.names.thread(m.waiter.who), cmp.Or(f.c.calls.nameOf(m.site), "?"), name, f.c.names.thread(next)))
 			since = max(since, m.from)
 		}
-		f.add(deadlock, 1, r.pid, r.process, fmt.Sprintf("wprof-flame --off-cpu --by thread -p %d", r.pid), "%s: %s, since %s: %s",
+		f.addOf(ofNothing, deadlock, 1, r.pid, r.process, fmt.Sprintf("wprof-flame --off-cpu --by thread -p %d", r.pid), "%s: %s, since %s: %s",
 			f.nameOf(r.pid, r.process), ringText(len(r.members)), f.at(since), strings.Join(links, "; "))
 	}
 }

@@ -47,12 +47,13 @@ type Report struct {
 
 // Finding is something that held threads up, with the numbers behind it.
 type Finding struct {
-	Kind    string  `json:"kind"`
-	Weight  float64 `json:"weight"` // the time that it is about, as a share of WorkNs
-	Process string  `json:"process"`
-	PID     int32   `json:"pid"`
-	Summary string  `json:"summary"`
-	Command string  `json:"command"` // shows it
+	Kind     string  `json:"kind"`
+	Weight   float64 `json:"weight"`
+	WeightOf string  `json:"weight_of"` // what Weight is a share of: the time at work (WorkNs), packets; "": of nothing, and it is 1
+	Process  string  `json:"process"`
+	PID      int32   `json:"pid"`
+	Summary  string  `json:"summary"`
+	Command  string  `json:"command"` // shows it
 }
 
 // Time is the time of a class.

@@ -21,6 +21,8 @@ type sources struct {
 	disks          map[uint32]*disk // by name
 	faults         table[faultKey]  // major ones
 	faulted        map[int32]uint64 // processes, with the number of their major faults
+	kills          []kill           // for lack of memory, the first ones
+	killed         uint64
 }
 
 // sourceType is an event type that reports are about, with the positions of its fields; -1: it has none such.
@@ -43,6 +45,8 @@ const (
 	blockDevice, blockQueued = 0, 1
 
 	faultFile = 0
+
+	oomVictim = 0
 )
 
 // typeOf finds out what a type is.
@@ -63,6 +67,8 @@ func (s *sources) typeOf(r *format.Reader, id uint32) *sourceType {
 		t.add, fields = (*Collector).addRequest, []string{blockDevice: "device", blockQueued: "queued"}
 	case "major_fault":
 		t.add, fields = (*Collector).addMajorFault, []string{faultFile: "file"}
+	case "oom_kill":
+		t.add, fields = (*Collector).addKill, []string{oomVictim: "victim"}
 	}
 	for i, name := range fields {
 		t.fields[i] = slices.IndexFunc(t.def.Fields, func(f *format.TypeField) bool { return string(f.Name) == name })
@@ -199,6 +205,6 @@ func (f *finder) drops() {
 			text += "; " + one.before + found
 		}
 	}
-	f.add(packetDrops, Share(s.dropped, all), 0, 0, "wprof-filter -k packet_dropped", "%s", text)
+	f.addOf(ofPackets, packetDrops, Share(s.dropped, all), 0, 0, "wprof-filter -k packet_dropped", "%s", text)
 	f.found[len(f.found)-1].Command += " | wprof-json"
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,11 +12,15 @@ func sourceEvents(events string) string {
 	return `section host=box boot_id=b open=1000000000 close=+1s
 cpu 0
 task 1 tid=0 pid=0 comm=swapper flags=idle
-task 2 tid=100 pid=100 comm=app process_comm=app start=5
+task 2 tid=100 pid=100 comm=app process_comm=app start=5 cgroup=5
+task 3 tid=200 pid=200 comm=hog process_comm=hog start=6 cgroup=6
+task 4 tid=300 pid=300 comm=small process_comm=small start=6 cgroup=6
 text 1 text="sda"
 text 2 text="SOCKET_RCVBUFF"
 text 3 text="udp_queue_rcv_one_skb"
 text 4 text="data.db"
+text 5 text="/app"
+text 6 text="/batch"
 wait 1 number=0 call=read has_fd fd=3 file=1
 frame 1
   line function="io_schedule"
@@ -30,6 +35,8 @@ eventtype 3 name="packet_received" shape=instant on=global
   field "bytes" type=uint
 eventtype 4 name="major_fault" shape=instant on=thread
   field "file" type=text
+eventtype 5 name="oom_kill" shape=instant on=thread
+  field "victim" type=task
 +0 cpu0 state_cpu 1
 +0 cpu0 state_thread 2 state=D since=0
 ` + events + "+999999999 cpu0 switch 1 next=2 prev_state=R since=0 next_state=D stack=1 wait=1\nend close=+1s\n"
@@ -95,6 +102,46 @@ func TestDroppedPackets(t *testing.T) {
 	for _, f := range reportOf(t, sourceEvents(packets(1000, 200))).Findings {
 		if f.Kind == packetDrops && f.Command != "wprof-filter -k packet_dropped x.wprof | wprof-json" {
 			t.Errorf("the command is %q", f.Command)
+		}
+	}
+}
+
+// Each weight has its unit, and what is no share has no number.
+func TestWeightsHaveUnits(t *testing.T) {
+	var events strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&events, "+%d cpu0 typed 0 type=3 .bytes=1\n+%d cpu0 typed 0 type=2 .reason=2 .function=3\n", 1000*i, 1000*i+1)
+	}
+	events.WriteString("+500000000 cpu0 typed 2 type=5 .victim=3\n")
+	r := reportOf(t, sourceEvents(events.String()))
+	var text bytes.Buffer
+	r.PrintLists(&text)
+	for _, want := range []string{
+		"\n          oom-kill: hog (pid 200)",
+		"\n          packet-drops, 100.0% of packets: 100 packets a second",
+		"Findings (share of the time at work)\n  100.0%  disk-bound: app (pid 100)",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		}
+	}
+	of := map[string]string{oomKill: "", packetDrops: "packets", diskBound: "work"}
+	for _, f := range r.Findings {
+		if want := of[f.Kind]; f.WeightOf != want {
+			t.Errorf("the weight of %s is of %q, want %q", f.Kind, f.WeightOf, want)
+		}
+	}
+}
+
+func TestOomKills(t *testing.T) {
+	one, two := "+500000000 cpu0 typed 2 type=5 .victim=3\n", "+600000000 cpu0 typed 2 type=5 .victim=4\n"
+	for events, want := range map[string]string{
+		"":        "",
+		one:       "hog (pid 200) was killed for lack of memory 500.0 ms after the opening of the window; in cgroup /batch; the page was for app (100)",
+		one + two: "2 processes were killed for lack of memory (hog (pid 200), small (pid 300)), the first 500.0 ms after the opening of the window; in cgroup /batch; the page was for app (100)",
+	} {
+		if found := strings.Join(findingsOf(t, sourceEvents(events), oomKill), "\n"); found != want {
+			t.Errorf("found %q, want %q", found, want)
 		}
 	}
 }

@@ -62,7 +62,14 @@ func (r *Report) printFindings(w io.Writer) {
 		Paragraph(w, "  none: ", r.withoutFindings())
 	}
 	for _, f := range r.Findings {
-		Paragraph(w, fmt.Sprintf("  %5.1f%%  ", 100*f.Weight), f.Kind+": "+f.Summary)
+		head, kind := strings.Repeat(" ", 10), f.Kind
+		switch share := fmt.Sprintf("%.1f%%", 100*f.Weight); f.WeightOf {
+		case ofWork:
+			head = fmt.Sprintf("  %6s  ", share)
+		case ofPackets:
+			kind += ", " + share + " of packets"
+		}
+		Paragraph(w, head, kind+": "+f.Summary)
 		fmt.Fprintf(w, "          $ %s\n", cli.AsTyped(f.Command))
 	}
 }

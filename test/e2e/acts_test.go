@@ -335,12 +335,12 @@ func openTime(t *testing.T, file string) int64 {
 // TestReclaimAndKillsOfACgroup runs a program that wants more memory than its cgroup has.
 func TestReclaimAndKillsOfACgroup(t *testing.T) {
 	tools.NeedPrivilege(t)
-	group := memoryCgroup(t, 20<<20)
+	group := tools.NewMemoryLimit(t, 20<<20)
 	data := filepath.Join(t.TempDir(), "data")
 	var victim int
 	file := tools.Record(t, filepath.Join(t.TempDir(), "memory.wprof"), []string{"-f", "memory"}, func() {
 		inside := func(dd string) *exec.Cmd {
-			return exec.Command("sh", "-c", "echo $$ > "+group+"/cgroup.procs; exec dd if=/dev/zero "+dd)
+			return exec.Command("sh", "-c", group.Join()+"exec dd if=/dev/zero "+dd)
 		}
 		if err := inside("of=" + data + " bs=1M count=60 conv=fsync").Run(); err != nil {
 			t.Fatalf("write a file within the limit: %v", err)
@@ -368,27 +368,6 @@ func TestReclaimAndKillsOfACgroup(t *testing.T) {
 	if !victims[strconv.Itoa(victim)] {
 		t.Errorf("process %d was killed for lack of memory, the capture has %v", victim, victims)
 	}
-}
-
-// memoryCgroup makes a cgroup with a limit in bytes, of either version.
-func memoryCgroup(t *testing.T, limit int) (path string) {
-	t.Helper()
-	for _, file := range []string{"memory/memory.limit_in_bytes", "memory.max"} {
-		root := filepath.Dir(filepath.Join("/sys/fs/cgroup", file))
-		path = filepath.Join(root, "wprof-test-"+strconv.Itoa(os.Getpid()))
-		if os.Mkdir(path, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(path) })
-		if f, err := os.OpenFile(filepath.Join(path, filepath.Base(file)), os.O_WRONLY, 0); err == nil {
-			defer f.Close()
-			if _, err := f.WriteString(strconv.Itoa(limit)); err == nil {
-				return path
-			}
-		}
-	}
-	t.Fatal("no memory cgroup can be made")
-	return ""
 }
 
 // checkDepths compares the requests that a device had at the start of each one with those in the capture, between two times. Starts and ends

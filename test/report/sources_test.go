@@ -31,7 +31,7 @@ type trouble struct {
 
 // sourceFindings are those that only a healthy program must not get.
 func sourceFindings() []string {
-	return []string{"interrupt-storm", "packet-drops", "slow-disk", "major-faults", "cgroup-throttled"}
+	return []string{"interrupt-storm", "packet-drops", "slow-disk", "major-faults", "cgroup-throttled", "oom-kill"}
 }
 
 func (c *trouble) check(t *testing.T) {
@@ -78,6 +78,29 @@ func TestThrottledCgroup(t *testing.T) {
 	c := trouble{name: "quota", args: []string{"quota", quota.Procs()}, features: "sched", finding: "cgroup-throttled",
 		summary: `^cgroup .*` + quota.Path + ` had no CPU quota left.*: [4-9]\d% of the time in which its threads could run.*sources quota`}
 	c.check(t)
+}
+
+// A program wants more memory than its cgroup may have; another one beside it has enough.
+func TestOomKill(t *testing.T) {
+	limit := tools.NewMemoryLimit(t, 20<<20)
+	run := func(bytes string) *exec.Cmd {
+		program := exec.Command("sh", "-c", limit.Join()+"exec dd if=/dev/zero of=/dev/null count=1 bs="+bytes)
+		_ = program.Run()
+		return program
+	}
+	for _, bytes := range []string{"80M", "1M"} {
+		var program *exec.Cmd
+		file := tools.Record(t, filepath.Join(t.TempDir(), "memory.wprof"), []string{"-f", "memory"}, func() { program = run(bytes) })
+		pid := strconv.Itoa(program.Process.Pid)
+		c := trouble{name: "a hog", finding: "oom-kill", summary: `^dd .*\(pid ` + pid + `\) was killed for lack of memory .*; in cgroup .*` + limit.Path + `; the page was for dd \(` + pid + `\)$`}
+		if program.ProcessState.Success() {
+			c = trouble{name: "one that has enough"}
+		}
+		if hasRoom := bytes == "1M"; hasRoom != program.ProcessState.Success() {
+			t.Fatalf("dd with %s of memory: %v", bytes, program.ProcessState)
+		}
+		c.compare(t, file)
+	}
 }
 
 func TestPacketDrops(t *testing.T) {
