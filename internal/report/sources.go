@@ -132,9 +132,24 @@ func (c *Collector) addDrop(e *format.Event, t *sourceType) {
 	if who.pid != 0 && !who.idle {
 		process = c.names.id(c.nameOf(who.pid, who.process))
 	}
+	reason, function := c.textOf(t, dropReason), c.textOf(t, dropFunction)
+	if isUnread(c.names.text[reason], c.names.text[function]) {
+		return
+	}
 	c.sources.dropped++
-	key := dropKey{c.textOf(t, dropReason), c.textOf(t, dropFunction), c.textOf(t, dropTo), c.textOf(t, dropTransport), process}
+	key := dropKey{reason, function, c.textOf(t, dropTo), c.textOf(t, dropTransport), process}
 	c.sources.drops.at(key).add(1, 1, 1)
+}
+
+// isUnread reports whether a packet had arrived, but its socket was closed before it was read: that is no loss on the way. The kernel has a
+// reason for that only where sockets are of Unix; of others the function that frees what a socket has left shows it.
+func isUnread(reason, function string) bool {
+	function, _, _ = strings.Cut(function, ".") // what the compiler made of it: udp_destruct_common.isra.0
+	switch function {
+	case "udp_destruct_common", "udp_destruct_sock", "udpv6_destruct_sock", "inet_sock_destruct", "sk_stream_kill_queues":
+		return true
+	}
+	return strings.HasSuffix(reason, "SOCKET_CLOSE")
 }
 
 func (c *Collector) addMajorFault(e *format.Event, t *sourceType) {

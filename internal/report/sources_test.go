@@ -133,6 +133,18 @@ func TestWeightsHaveUnits(t *testing.T) {
 	}
 }
 
+// Packets that a socket had not read when it was closed are not lost on the way.
+func TestUnreadPackets(t *testing.T) {
+	for function, isUnread := range map[string]bool{
+		"udp_destruct_common": true, "udpv6_destruct_sock": true, "inet_sock_destruct.part.0": true, "udp_queue_rcv_one_skb": false, "skb_queue_purge_reason": false,
+	} {
+		text := strings.Replace(sourceEvents(strings.Repeat("+1000 cpu0 typed 0 type=2 .reason=2 .function=3\n", 200)), "udp_queue_rcv_one_skb", function, 1)
+		if found := findingsOf(t, text, packetDrops); (len(found) == 0) != isUnread {
+			t.Errorf("packets dropped in %s: found %q", function, found)
+		}
+	}
+}
+
 func TestOomKills(t *testing.T) {
 	one, two := "+500000000 cpu0 typed 2 type=5 .victim=3\n", "+600000000 cpu0 typed 2 type=5 .victim=4\n"
 	for events, want := range map[string]string{

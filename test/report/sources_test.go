@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +111,22 @@ func TestPacketDrops(t *testing.T) {
 	} {
 		t.Run(c.name, c.check)
 	}
+}
+
+// Packets that are there when their sockets are closed are freed by interrupts later; no receiver was too slow for them.
+func TestUnreadPackets(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const sent = 400
+	file := tools.Record(t, filepath.Join(t.TempDir(), "unread.wprof"), []string{"-f", "net"}, func() {
+		tools.StartWorkload(t, exec.Command(tools.Path("sources"), "unread")).Until("ready")
+		time.Sleep(300 * time.Millisecond)
+	})
+	freed := bytes.Count(tools.Run(t, "wprof-json", file), []byte(`"function":"udp_destruct_`))
+	if freed < sent {
+		t.Errorf("%d packets of %d were freed with their sockets", freed, sent)
+	}
+	c := trouble{name: "sockets that are closed"}
+	c.compare(t, file)
 }
 
 func TestInterruptStorm(t *testing.T) {

@@ -140,6 +140,22 @@ static void datagrams(void)
 	pthread_create(&t, NULL, sends, NULL);
 }
 
+// Closes sockets that have got what they have not read, 20 packets each, 20 times.
+static void unread(void)
+{
+	char text[64] = "";
+	int s = TRY(socket(AF_INET, SOCK_DGRAM, 0));
+
+	for (int i = 0; i < 20; i++) {
+		int receiver = udp(&target);
+
+		for (int n = 0; n < 20; n++)
+			TRY(sendto(s, text, sizeof(text), 0, (struct sockaddr *)&target, sizeof(target)));
+		close(receiver);
+		usleep(10000);
+	}
+}
+
 static void *computes(void *unused)
 {
 	pin(0);
@@ -198,7 +214,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*begin)(void);
-	} modes[] = {{"read", read_disk}, {"map", map_file}, {"flood", flood}, {"datagrams", datagrams}, {"storm", storm}, {"quota", without_quota}};
+	} modes[] = {{"read", read_disk}, {"map", map_file}, {"flood", flood}, {"datagrams", datagrams}, {"unread", unread}, {"storm", storm}, {"quota", without_quota}};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	TRY(setsid()); // for tools.Prefer
@@ -213,6 +229,6 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
-	fprintf(stderr, "usage: %s read|map|flood|datagrams|storm|quota [FILE [THREADS]]\n", argv[0]);
+	fprintf(stderr, "usage: %s read|map|flood|datagrams|unread|storm|quota [FILE [THREADS]]\n", argv[0]);
 	return 2;
 }
