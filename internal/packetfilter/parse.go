@@ -3,6 +3,7 @@ package packetfilter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 )
@@ -340,9 +341,9 @@ func (p *parser) operand() (value, error) {
 	if !w.name {
 		return value{}, p.unexpected("a condition is expected")
 	}
-	if n, err := strconv.ParseUint(w.text, 0, 32); err == nil {
+	if n, ok, err := number(w.text); ok || err != nil {
 		p.at++
-		return value{number: Const(n), text: w.text}, nil
+		return value{number: Const(n), text: w.text}, err
 	}
 	if n, ok := constantOf(w.text); ok {
 		p.at++
@@ -354,6 +355,15 @@ func (p *parser) operand() (value, error) {
 	}
 	n, err := p.primitive()
 	return value{node: n}, err
+}
+
+// number reads a number; ok is false where a word is none.
+func number(text string) (n uint32, ok bool, err error) {
+	wide, err := strconv.ParseUint(text, 0, 32)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, false, fmt.Errorf("%q is out of range: numbers are 0 to %d", text, uint32(math.MaxUint32))
+	}
+	return uint32(wide), err == nil, nil
 }
 
 // list reads names in parentheses, each of which has the qualifiers before these.
@@ -393,7 +403,7 @@ func (p *parser) load() (Number, error) {
 	p.at += 2
 	v, err := p.arithmetic(0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the index of a byte of %s: %w", name, err)
 	}
 	if l.At, err = v.asNumber(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package packetfilter
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -91,7 +92,7 @@ func (p *parser) single(first string) (n Node, ok bool, err error) {
 		return &Compare{op, Length, Const(limit)}, true, err
 	case "vlan":
 		p.at++
-		if _, err := strconv.ParseUint(p.peek().text, 0, 32); err != nil {
+		if _, ok, err := number(p.peek().text); !ok && err == nil {
 			return masked(VLAN, Tagged, Tagged), true, nil
 		}
 		id, err := p.numberWord()
@@ -107,12 +108,12 @@ func (p *parser) single(first string) (n Node, ok bool, err error) {
 }
 
 func (p *parser) numberWord() (uint32, error) {
-	n, err := strconv.ParseUint(p.peek().text, 0, 32)
-	if err != nil {
-		return 0, p.unexpected("a number is expected")
+	n, ok, err := number(p.peek().text)
+	if !ok {
+		return 0, cmp.Or(err, p.unexpected("a number is expected"))
 	}
 	p.at++
-	return uint32(n), nil
+	return n, nil
 }
 
 // manyCast is the condition on the destination of packets to many.
