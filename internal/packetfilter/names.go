@@ -22,42 +22,25 @@ var (
 )
 
 func protocolOf(name string) (p protocol, ok bool) {
-	transport := func(types []uint32, number uint32) (protocol, bool) {
-		return protocol{types, number, TransportHeader}, true
-	}
-	switch name {
-	case "ip":
-		return protocol{onlyIP, 0, NetworkHeader}, true
-	case "ip6":
-		return protocol{onlyIP6, 0, NetworkHeader}, true
-	case "arp":
-		return protocol{[]uint32{typeARP}, 0, NetworkHeader}, true
-	case "rarp":
-		return protocol{[]uint32{typeRARP}, 0, NetworkHeader}, true
-	case "tcp":
-		return transport(both, 6)
-	case "udp":
-		return transport(both, 17)
-	case "sctp":
-		return transport(both, 132)
-	case "icmp":
-		return transport(onlyIP, 1)
-	case "icmp6":
-		return transport(onlyIP6, 58)
-	case "igmp":
-		return transport(onlyIP, 2)
-	case "igrp":
-		return transport(onlyIP, 9)
-	case "pim":
-		return transport(both, 103)
-	case "vrrp":
-		return transport(onlyIP, 112)
-	case "esp":
-		return transport(both, 50)
-	case "ah":
-		return transport(both, 51)
-	}
-	return protocol{}, false
+	p, ok = map[string]protocol{
+		"ip":   {onlyIP, 0, NetworkHeader},
+		"ip6":  {onlyIP6, 0, NetworkHeader},
+		"arp":  {[]uint32{typeARP}, 0, NetworkHeader},
+		"rarp": {[]uint32{typeRARP}, 0, NetworkHeader},
+
+		"tcp":   {both, 6, TransportHeader},
+		"udp":   {both, 17, TransportHeader},
+		"sctp":  {both, 132, TransportHeader},
+		"icmp":  {onlyIP, 1, TransportHeader},
+		"icmp6": {onlyIP6, 58, TransportHeader},
+		"igmp":  {onlyIP, 2, TransportHeader},
+		"igrp":  {onlyIP, 9, TransportHeader},
+		"pim":   {both, 103, TransportHeader},
+		"vrrp":  {onlyIP, 112, TransportHeader},
+		"esp":   {both, 50, TransportHeader},
+		"ah":    {both, 51, TransportHeader},
+	}[name]
+	return p, ok
 }
 
 // is is the condition that a packet is of the protocol.
