@@ -21,13 +21,14 @@ func PathGlob(text string) (string, error) {
 		return "*", nil // below the root is everything
 	}
 	text = strings.TrimRight(text, "/")
+	before := ""
 	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") {
-		text = "*/" + text
+		before = "*/"
 	}
-	if len(text) > MaxGlob {
-		return "", fmt.Errorf("%q is longer than %d bytes: use * for a part of it", text, MaxGlob)
+	if most := MaxGlob - len(before); len(text) > most {
+		return "", fmt.Errorf("%q is longer than %d bytes: use * for a part of it", text, most)
 	}
-	return text, nil
+	return before + text, nil
 }
 
 // Globs returns the patterns of the cgroups of a container by its id, the beginning of it, or its name. They are the inverse of [Of].

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -155,9 +156,16 @@ func TestPathGlobs(t *testing.T) {
 			t.Errorf("%q (%q) and %q: %v", c.text, glob, c.path, got)
 		}
 	}
-	for _, bad := range []string{"", "a\x00b", strings.Repeat("a", 256)} {
+	for _, bad := range []string{"", "a\x00b", strings.Repeat("a", 254), "/" + strings.Repeat("a", 255)} {
 		if _, err := PathGlob(bad); err == nil {
 			t.Errorf("%q is taken", bad)
+		} else if !strings.HasPrefix(err.Error(), strconv.Quote(bad)+" ") {
+			t.Errorf("the message about %q begins with something else: %v", bad, err)
+		}
+	}
+	for _, good := range []string{strings.Repeat("a", 253), "/" + strings.Repeat("a", 254)} {
+		if glob, err := PathGlob(good); err != nil || len(glob) > MaxGlob {
+			t.Errorf("%q: %q, %v", good, glob, err)
 		}
 	}
 }
