@@ -18,9 +18,10 @@ import (
 type LossCause uint8
 
 const (
-	FullRing LossCause = iota
-	Nesting            // programs were nested deeper than there are scratch buffers
-	LeftOut            // a limit left them out
+	FullRing     LossCause = iota
+	Nesting                // programs were nested deeper than there are scratch buffers
+	LeftOut                // a limit left them out
+	NoDefinition           // definitions that events of the kind refer to, not events
 )
 
 // LostDefinition in place of a kind means records that are no events: stacks, and arguments of an exec. A sample whose stack

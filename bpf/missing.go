@@ -101,7 +101,7 @@ func (c *missingCounters) take() (taken []Loss) {
 				l.Cause = LeftOut
 			}
 			if number == LostDefinition {
-				l.Kind = LostDefinition
+				l.Cause = NoDefinition
 			}
 			taken = append(taken, l)
 		}

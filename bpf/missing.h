@@ -135,15 +135,18 @@ static __always_inline void *reserve_source(__u32 tid, __u32 type, __u64 size)
 	return rec;
 }
 
-/*
- * Whether a definition that only an event of a source refers to may be written: it takes the part of the ring that sources leave only as
- * far as several CPUs find this at the same time. If not, it is counted.
- */
-static __always_inline bool may_define(void)
+/* Whether a ring has room for a record of a source, as far as several CPUs do not find this at the same time. */
+static __always_inline bool has_source_room(void)
 {
 	struct ring *ring = ring_of(bpf_get_smp_processor_id());
 
-	if (ring && (__s64)(*(volatile __u64 *)&ring->head - *(volatile __u64 *)&ring->tail) < (__s64)(ring_bytes - SOURCES_LEAVE))
+	return ring && (__s64)(*(volatile __u64 *)&ring->head - *(volatile __u64 *)&ring->tail) < (__s64)(ring_bytes - SOURCES_LEAVE);
+}
+
+/* Whether a definition that only an event of a source refers to may be written; definitions of the scheduler take what sources leave. */
+static __always_inline bool may_define(void)
+{
+	if (has_source_room())
 		return true;
 	count_missing(MISSING_FULL, LOST_DEFINITION);
 	return false;

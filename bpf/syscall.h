@@ -417,6 +417,11 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	if (!armed || !passes_filter(task) || !within_limit(TYPE_SYSCALL))
 		return 0;
 	read_registers(&call, regs, number, abi);
+	/* Else its file would be counted, too. */
+	if (files_of(&call) && !has_source_room()) {
+		count_missing(MISSING_FULL, TYPE_SYSCALL);
+		return 0;
+	}
 	find_files(task, &call, 0);
 	if (has_paths(&call))
 		write_call_with_paths(&call, ret);

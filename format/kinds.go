@@ -347,7 +347,7 @@ func Causes() []CauseInfo {
 		{CauseThrottle, "throttle", "perf throttled a sampling event"},
 		{CauseSideband, "sideband", "mapping and name records of perf were lost"},
 		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
-		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a wait, a command line, or a thread whose own events were not recorded; the event itself is there, without it"},
+		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a wait, a command line, or a thread whose own events were not recorded; the event itself is there, without it. With what=typed it is one that only events of types refer to, as the file of a system call's descriptor"},
 		{CauseLimit, "limit", "a limit that the user had set left them out: no fault of the recording"},
 	}
 }

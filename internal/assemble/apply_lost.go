@@ -50,7 +50,7 @@ func (a *applier) applyMissing(b []byte, at int64) error {
 		}
 		l.Kind, l.Cause, l.Type = format.KindTyped, cause, uint32(number)
 		if number == 0 {
-			l.Kind, l.Cause = 0, format.CauseDefinition
+			l.Cause = format.CauseDefinition
 		}
 		if err := a.out.lost(at, &l); err != nil {
 			return err

@@ -522,7 +522,7 @@ func (r *recorder) unreportedMappings() (losses []spool.Loss, err error) {
 
 func causeOf(loss bpf.Loss) format.Cause {
 	switch {
-	case loss.Kind == bpf.LostDefinition:
+	case loss.Kind == bpf.LostDefinition || loss.Cause == bpf.NoDefinition:
 		return format.CauseDefinition
 	case loss.Cause == bpf.Nesting:
 		return format.CauseNesting

@@ -159,20 +159,25 @@ func (o *Outcome) lostTo(cause format.Cause) bool {
 func (o *Outcome) causesText() string {
 	var parts []string
 	for cause := format.Cause(1); cause <= format.CauseDefinition; cause++ {
-		cpus := map[uint32]bool{}
+		cpus := map[string]map[uint32]bool{}
 		for _, loss := range o.Losses {
-			if loss.Cause == uint32(cause) {
-				cpus[loss.Cpu] = true
+			if loss.Cause != uint32(cause) {
+				continue
 			}
+			text := causeText(cause, format.Kind(loss.Kind))
+			if cpus[text] == nil {
+				cpus[text] = map[uint32]bool{}
+			}
+			cpus[text][loss.Cpu] = true
 		}
-		if len(cpus) > 0 {
-			parts = append(parts, causeText(cause)+cpusText(cpus))
+		for _, text := range slices.Sorted(maps.Keys(cpus)) {
+			parts = append(parts, text+cpusText(cpus[text]))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-func causeText(cause format.Cause) string {
+func causeText(cause format.Cause, what format.Kind) string {
 	switch cause {
 	case format.CauseRing:
 		return "ring full"
@@ -187,6 +192,9 @@ func causeText(cause format.Cause) string {
 	case format.CauseThrottle:
 		return "the kernel throttled sampling"
 	case format.CauseDefinition:
+		if what == format.KindTyped {
+			return "no room for files, names or stacks of -f events"
+		}
 		return "no room for stacks, command lines or names"
 	case format.CauseSideband:
 		return "mappings lost"

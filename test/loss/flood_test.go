@@ -5,6 +5,7 @@ package loss
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,6 +75,47 @@ func TestFloodTakesNoRoomFromSwitches(t *testing.T) {
 	}
 	if switches, _ := c.total(format.KindSwitch); switches < 2*1000 {
 		t.Errorf("%d switches, although each thread sleeps 1,000 times", switches)
+	}
+}
+
+// TestFloodTakesNoRoomFromDefinitions starts programs while system calls fill the rings. What is lost belongs to system calls,
+// as the files of their descriptors do, and each program has its name.
+func TestFloodTakesNoRoomFromDefinitions(t *testing.T) {
+	tools.NeedPrivilege(t)
+	w := workloadOf(t, "flood", 1_000_000, 0)
+	path := filepath.Join(t.TempDir(), "flood.wprof")
+	r := tools.Start(t, "-d0", "--no-stacks", "-f", "syscall", "--ringbuf-size", "128kb", "-o", path)
+	w.Send("\n")
+	missing := map[int32]bool{}
+	for range 40 {
+		program := exec.Command("cat", "/proc/self/status")
+		if err := program.Run(); err != nil {
+			t.Fatal(err)
+		}
+		missing[int32(program.Process.Pid)] = true
+	}
+	w.Until("done")
+	r.Stop()
+	t.Log(strings.TrimSpace(r.Stderr.String()))
+	tools.WalkFile(t, path, func(r *format.Reader, e *format.Event) {
+		if task := r.Task(e.Task); e.Kind == format.KindExit && string(task.GetComm()) == "cat" {
+			delete(missing, task.GetTid())
+		}
+	})
+	if len(missing) > 0 {
+		t.Errorf("%d programs of 40 have no end, or another name: %v", len(missing), missing)
+	}
+	calls := uint64(0)
+	for _, l := range read(t, path).losses {
+		switch {
+		case l.kind != format.KindTyped:
+			t.Errorf("missing: %+v", l)
+		case l.cause != format.CauseDefinition:
+			calls += l.count
+		}
+	}
+	if calls == 0 {
+		t.Error("no call was lost: the test does not test")
 	}
 }
 
