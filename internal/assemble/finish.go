@@ -106,6 +106,7 @@ func (f *finaliser) cost() *format.RecorderCost {
 
 func (f *finaliser) summary() Summary {
 	s := f.out.summary
+	s.Losses = f.out.allLosses.List()
 	s.Events = make(map[format.Kind]uint64)
 	for kind, n := range f.out.counts {
 		if n > 0 {

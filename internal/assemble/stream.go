@@ -33,7 +33,8 @@ type stream struct {
 	full      int64                 // bytes of definitions at which an epoch begins
 	most      int64                 // bytes of definitions beyond which a state defines nothing more
 	clocks    *format.ClockSnapshot // the latest
-	losses    []*format.Loss
+	losses    format.LossCounts     // of the section
+	allLosses format.LossCounts
 	scratch   format.Task
 	commands  commands
 	waits     waitTable
@@ -133,7 +134,7 @@ func (s *stream) epoch(at int64) error {
 func (s *stream) endSection(end *format.End, at int64) error {
 	s.sched.count(at)
 	end.Processes = s.sched.processTimes()
-	end.Losses = s.losses
+	end.Losses = s.losses.List()
 	s.losses = nil
 	return s.w.EndSection(end)
 }
@@ -171,28 +172,9 @@ func (s *stream) lost(at int64, l *spool.Loss) error {
 }
 
 func (s *stream) addLoss(l *spool.Loss) {
-	of := s.types.lostName(l.Type)
-	s.losses = addLoss(s.losses, l, of)
-	s.summary.Losses = addLoss(s.summary.Losses, l, of)
-}
-
-// maxLosses bounds the losses that are counted CPU by CPU.
-const maxLosses = 4096
-
-// addLoss adds a loss of events of a type, by its name.
-func addLoss(sums []*format.Loss, l *spool.Loss, of string) []*format.Loss {
-	for _, sum := range sums {
-		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) && string(sum.Type) == of {
-			sum.Count += l.Count
-			return sums
-		}
-	}
-	if len(sums) >= maxLosses && l.CPU != format.AllCPUs {
-		all := *l
-		all.CPU = format.AllCPUs
-		return addLoss(sums, &all, of)
-	}
-	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count, Type: []byte(of)})
+	one := &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count, Type: []byte(s.types.lostName(l.Type))}
+	s.losses.Add(one)
+	s.allLosses.Add(one)
 }
 
 // finish ends the last section.

@@ -55,14 +55,14 @@ type Filter struct {
 	sources    map[uint64]bool // of samples, that the output's session lists
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
-	values     []format.Value // of the current typed event
-	named      int64          // bytes of named frames in the section
-	ending     *format.End    // of the output's last section, as long as an epoch may follow
-	endingID   uint64         // of the session that it ends
-	endedLast  bool           // it is the last of its session
-	closed     int64          // when it closed
-	losses     losses         // that events of the output's section report
-	stateAt    int64          // with stateBegins: a state begins, and none of its events was kept so far
+	values     []format.Value    // of the current typed event
+	named      int64             // bytes of named frames in the section
+	ending     *format.End       // of the output's last section, as long as an epoch may follow
+	endingID   uint64            // of the session that it ends
+	endedLast  bool              // it is the last of its session
+	closed     int64             // when it closed
+	losses     format.LossCounts // that events of the output's section report
+	stateAt    int64             // with stateBegins: a state begins, and none of its events was kept so far
 	stateNext  bool
 	endWritten bool  // the state at the end of the range
 	last       int64 // time of the last event that was read

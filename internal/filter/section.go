@@ -14,7 +14,7 @@ import (
 // nextSection handles a new section of the input.
 func (f *Filter) nextSection() error {
 	if f.begun { // its end block is lost
-		if err := f.leaveSection(&format.End{Close: f.last, Losses: f.losses.list()}); err != nil {
+		if err := f.leaveSection(&format.End{Close: f.last, Losses: f.losses.List()}); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (f *Filter) endSection(end *format.End) error {
 	// Of a range only its own loss events count: the recorder's sums are those of its whole window.
 	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
 	f.result.Lost = f.result.Lost || slices.ContainsFunc(out.Losses, (*format.Loss).IsFault) && !isPart
-	out.Losses = f.losses.atLeast(out.Losses)
+	out.Losses = atLeast(f.losses, out.Losses)
 	out.Processes = f.usage.Close(out.Close)
 	if err := f.defineClocks(); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (f *Filter) endSection(end *format.End) error {
 func (f *Filter) finish() error {
 	var err error
 	if f.begun {
-		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true, Losses: f.losses.list()})
+		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true, Losses: f.losses.List()})
 	}
 	f.result.Missed = f.missed()
 	return errors.Join(err, f.writeEndBlock(nil))

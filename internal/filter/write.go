@@ -41,7 +41,7 @@ func (f *Filter) write(e *format.Event) error {
 	f.usage.Apply(e)
 	if e.Kind == format.KindLost {
 		f.result.Lost = f.result.Lost || e.Lost().IsFault()
-		f.losses.add(e)
+		f.addLoss(e)
 	} else {
 		f.result.Kept++
 	}

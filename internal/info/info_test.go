@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/test/fromtext"
 )
@@ -222,15 +221,5 @@ func TestNumbersForPeople(t *testing.T) {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-	}
-}
-
-func TestListedLossesAreBounded(t *testing.T) {
-	r := &Recording{}
-	for cpu := range uint32(3 * maxLosses) {
-		r.addLoss(&format.Loss{Cpu: cpu, Kind: 1, Cause: uint32(format.CauseRing), Count: 1})
-	}
-	if total := r.lost(); len(r.Losses) != maxLosses+1 || total != 3*maxLosses {
-		t.Errorf("%d losses of %d events are listed, want %d of %d", len(r.Losses), total, maxLosses+1, 3*maxLosses)
 	}
 }

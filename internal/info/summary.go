@@ -1,7 +1,6 @@
 package info
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -35,6 +34,7 @@ type Recording struct {
 	Processes []*format.ProcessTime // those with the most time, at most format.MaxProcesses
 	Others    int                   // number of further processes, with less time
 	Losses    []*format.Loss
+	losses    format.LossCounts
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
 	Cut       bool         // an end block is missing, and with it counts
@@ -198,9 +198,7 @@ func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	}
 	r.types.Add(s.End.Types)
 	r.addProcesses(s.End.Processes)
-	for _, l := range s.End.Losses {
-		r.addLoss(l)
-	}
+	r.losses.AddAll(s.End.Losses)
 	if s.End.Cost != nil {
 		r.Cost = s.End.Cost // the recorder counts from its start, so the last epoch has the sum
 	}
@@ -217,27 +215,11 @@ func (r *Recording) addKind(k *format.KindCount) {
 	r.Kinds = append(r.Kinds, k)
 }
 
-// maxLosses bounds the losses that are listed one by one.
-const maxLosses = 4096
-
-func (r *Recording) addLoss(l *format.Loss) {
-	for _, have := range r.Losses {
-		if have.Cpu == l.Cpu && have.Kind == l.Kind && have.Cause == l.Cause && bytes.Equal(have.Type, l.Type) {
-			have.Count = format.Sum(have.Count, l.Count)
-			return
-		}
-	}
-	if len(r.Losses) >= maxLosses && (l.Cpu != format.AllCPUs || l.Kind != 0 || len(l.Type) > 0) {
-		r.addLoss(&format.Loss{Cpu: format.AllCPUs, Cause: l.Cause % 256, Count: l.Count})
-		return
-	}
-	r.Losses = append(r.Losses, l)
-}
-
 // sort puts the largest counts first.
 func (r *Recording) sort() {
 	r.sumProcesses()
 	r.Types = r.types.List()
 	slices.SortStableFunc(r.Kinds, func(a, b *format.KindCount) int { return cmp.Compare(b.Events, a.Events) })
+	r.Losses = r.losses.List()
 	slices.SortStableFunc(r.Losses, func(a, b *format.Loss) int { return cmp.Compare(b.Count, a.Count) })
 }

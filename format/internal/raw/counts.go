@@ -1,21 +1,13 @@
 package raw
 
-import (
-	"bytes"
-	"cmp"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
-
-	"wprof/format"
-)
+import "wprof/format"
 
 // Counts are the counts of events for an end block: of one block, or of a section.
 type Counts struct {
 	kinds  map[format.Kind]kindCount
 	typed  map[uint32]uint64 // events of each type
 	late   uint64
-	losses []*format.Loss
+	losses format.LossCounts
 }
 
 type kindCount struct{ events, bytes uint64 }
@@ -30,8 +22,7 @@ func (c *Counts) Event(e *Event, size int, types *Types) {
 		c.late++
 	}
 	if e.Kind == format.KindLost {
-		l := e.Lost()
-		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count(), Type: l.TypeName()})
+		c.losses.AddEvent(&e.Event)
 	}
 }
 
@@ -43,9 +34,7 @@ func (c *Counts) add(more *Counts) {
 		c.ofType(id, n)
 	}
 	c.late += more.late
-	for _, l := range more.losses {
-		c.loss(l)
-	}
+	c.losses.AddAll(more.losses.List())
 }
 
 func (c *Counts) kind(k format.Kind, more kindCount) {
@@ -61,18 +50,4 @@ func (c *Counts) ofType(id uint32, more uint64) {
 		c.typed = map[uint32]uint64{}
 	}
 	c.typed[id] += more
-}
-
-// loss adds to a list with one entry per CPU, kind, cause and type, sorted by them.
-func (c *Counts) loss(more *format.Loss) {
-	const most = 4096
-	i, found := slices.BinarySearchFunc(c.losses, more, func(a, b *format.Loss) int {
-		return cmp.Or(cmp.Compare(a.Cpu, b.Cpu), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause), bytes.Compare(a.Type, b.Type))
-	})
-	switch {
-	case found:
-		c.losses[i].Count = format.Sum(c.losses[i].Count, more.Count)
-	case len(c.losses) < most:
-		c.losses = slices.Insert(c.losses, i, proto.CloneOf(more))
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"wprof/format"
@@ -82,9 +81,7 @@ func (t *Tally) End() *format.End {
 		e.Kinds = append(e.Kinds, &format.KindCount{Kind: uint32(kind), Events: c.events, Bytes: c.bytes})
 	}
 	slices.SortFunc(e.Kinds, func(a, b *format.KindCount) int { return cmp.Compare(a.Kind, b.Kind) })
-	for _, l := range t.counts.losses {
-		e.Losses = append(e.Losses, proto.CloneOf(l))
-	}
+	e.Losses = t.counts.losses.List()
 	return e
 }
 
