@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// eventLoop is a loop of testdata/events.c.
+type eventLoop struct {
+	program string
+	name    string
+	rounds  int
+	source  string // of its events, for -f
+	what    string // they are
+	limit   int    // ns an event; 0: none
+}
+
+func (l eventLoop) seconds() (float64, error) {
+	u, err := run(nil, nil, l.program, l.name, strconv.Itoa(l.rounds))
+	if err != nil {
+		return 0, err
+	}
+	var s float64
+	if _, err := fmt.Sscan(u.out, &s); err != nil {
+		return 0, fmt.Errorf("%s %s printed %q: %w", l.program, l.name, u.out, err)
+	}
+	return s, nil
+}
+
+func eventLoops() []eventLoop {
+	return []eventLoop{
+		{name: "calls", rounds: 1_000_000, source: "syscall", what: "system calls, getppid", limit: 300},
+		{name: "faults", rounds: 500, source: "fault", what: "page faults of new pages", limit: 250},
+		{name: "datagrams", rounds: 5000, source: "net", what: "packets of loopback, out and in", limit: 250},
+		{name: "datagrams", rounds: 5000, source: "net=tcp", what: "packets of loopback, none of which the expression selects"},
+		{name: "datagrams", rounds: 5000, source: "softirq", what: "soft interrupts, a packet each", limit: 200},
+		{name: "ipi", rounds: 200_000, source: "ipi", what: "interrupts between CPUs, membarrier()"},
+		{name: "signals", rounds: 500_000, source: "signal", what: "signals to itself, with a handler"},
+		{name: "moves", rounds: 10_000, source: "migrate", what: "moves between CPUs, sched_setaffinity()"},
+		{name: "moves", rounds: 10_000, source: "tp=sched:sched_migrate_task", what: "the tracepoint sched:sched_migrate_task"},
+	}
+}
+
+// eventCosts runs programs that are made of one kind of event, with it recorded and without, in turns: what each event costs them.
+func (b *bench) eventCosts() error {
+	program := filepath.Join(b.tmp, "events")
+	if err := compile(program, "test/bench/testdata/events.c"); err != nil {
+		return err
+	}
+	for _, l := range eventLoops() {
+		l.program = program
+		if err := b.eventCost(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) eventCost(l eventLoop) error {
+	var slowdown, ns, stored, lost []float64
+	file := filepath.Join(b.tmp, "events.wprof")
+	features := "no-sched,no-wakeup,no-samples," + l.source
+	selected := !strings.HasPrefix(l.source, "net=")
+	for range b.pairs {
+		without, err := l.seconds()
+		if err != nil {
+			return err
+		}
+		with, _, err := traced(nil, l, b.tool("wprof-record"), "-v", "--no-stacks", "-f", features, "-d60s", "-o", file)
+		if err != nil {
+			return err
+		}
+		c, err := readCapture(file)
+		if err != nil {
+			return err
+		}
+		slowdown, lost = append(slowdown, with/without), append(lost, float64(c.lost))
+		if selected {
+			ns = append(ns, (with-without)*1e9/float64(c.events))
+			stored = append(stored, float64(c.stored)/float64(c.events))
+		}
+	}
+	command := fmt.Sprintf("test/bench/testdata/events.c %s %d, with and without wprof-record --no-stacks -f %s -d60s -o FILE, in turns", l.name, l.rounds, features)
+	b.add(Row{Name: "slowdown of a loop of " + l.what, Unit: "×", Runs: slowdown, Command: command})
+	if !selected {
+		return nil
+	}
+	row := Row{Name: "time that an event takes from its program: " + l.what, Unit: "ns an event", Runs: ns, Command: command, Note: "the difference of the loop's times by the events in the capture"}
+	if l.limit > 0 {
+		row.Hold, row.Limit = strconv.Itoa(l.limit), float64(l.limit)
+	}
+	b.add(row)
+	b.add(Row{Name: "stored bytes an event: " + l.what, Unit: "bytes an event", Runs: stored, Command: command})
+	b.add(Row{Name: "events lost beside a loop of " + l.what, Unit: "events", Hold: "0", Runs: lost, Command: command})
+	return nil
+}
