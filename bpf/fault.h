@@ -24,17 +24,15 @@ const volatile bool fault_stacks; /* of all faults, not only of major ones */
 #if defined(__TARGET_ARCH_x86)
 static __noinline __u64 mapped_name(__u64 address)
 {
-	struct vm_area_struct *area = (struct vm_area_struct *)find_mapping(address);
-	struct file *file;
-	struct dentry *dentry;
+	__u64 area = find_mapping(address), file, dentry;
 
-	if (!area || address < BPF_CORE_READ(area, vm_start) || address >= BPF_CORE_READ(area, vm_end))
+	if (!area || address < read_field(struct vm_area_struct, area, vm_start) || address >= read_field(struct vm_area_struct, area, vm_end))
 		return 0;
-	file = BPF_CORE_READ(area, vm_file);
+	file = read_field(struct vm_area_struct, area, vm_file);
 	if (!file)
 		return 0;
-	dentry = BPF_CORE_READ(file, f_path.dentry);
-	return intern_text_of((__u64)BPF_CORE_READ(dentry, d_name.name), (__u64)dentry);
+	dentry = read_field(struct file, file, f_path.dentry);
+	return intern_text_of(read_field(struct dentry, dentry, d_name.name), dentry);
 }
 #else
 static __always_inline __u64 mapped_name(__u64 address)

@@ -62,10 +62,10 @@ static __always_inline struct unwind_mapping *mapping_of(struct unwind_walk *w)
 /* As mtree_lookup_walk(): the first slot whose pivot is not before the address. */
 static __always_inline __u64 maple_slot(__u64 node, __u64 type, __u64 address)
 {
-	__u64 pivots[MAPLE_PIVOTS_64], slot = 0, before = 1, next;
+	__u64 pivots[MAPLE_PIVOTS_64], slot = 0, before = 1;
 	bool narrow = type == MAPLE_ARANGE_64;
 
-	if (bpf_probe_read_kernel(pivots, sizeof(pivots), (void *)(node + bpf_core_field_offset(struct maple_range_64, pivot))))
+	if (!read_words(pivots, node + bpf_core_field_offset(struct maple_range_64, pivot), MAPLE_PIVOTS_64))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < MAPLE_PIVOTS_64; i++) {
@@ -80,9 +80,7 @@ static __always_inline __u64 maple_slot(__u64 node, __u64 type, __u64 address)
 			slot += before & !narrow;
 	}
 	node += narrow ? bpf_core_field_offset(struct maple_arange_64, slot) : bpf_core_field_offset(struct maple_range_64, slot);
-	if (bpf_probe_read_kernel(&next, sizeof(next), (void *)(node + slot * sizeof(__u64))))
-		return 0;
-	return next;
+	return read_kernel_word(node + slot * sizeof(__u64));
 }
 
 /*
@@ -91,12 +89,12 @@ static __always_inline __u64 maple_slot(__u64 node, __u64 type, __u64 address)
  */
 __noinline __u64 find_mapping(__u64 address)
 {
-	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
 	__u64 entry;
 
 	if (!mm)
 		return 0;
-	entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+	entry = read_field(struct mm_struct, (__u64)mm, mm_mt.ma_root);
 
 	if ((entry & 3) != 2)
 		return entry; /* the only one */

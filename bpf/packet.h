@@ -63,18 +63,6 @@ struct packet {
 	__u8 has; /* enum packet_part */
 };
 
-/* Two, three or five words at any address. */
-static __always_inline void read_words(__u64 *to, __u64 at, __u32 count)
-{
-	if (bpf_rdonly_cast) {
-#pragma unroll
-		for (__u32 i = 0; i < count; i++)
-			to[i] = read_kernel_word(at + 8 * i);
-	} else if (bpf_probe_read_kernel(to, count * sizeof(*to), (void *)at)) {
-		__builtin_memset(to, 0, count * sizeof(*to));
-	}
-}
-
 /* One of the two bytes or more from a byte of words on, in the order of the network. */
 static __always_inline __u16 half_at(const __u64 *words, __u32 byte)
 {

@@ -18,6 +18,23 @@ static __always_inline __u64 read_kernel_word(__u64 at)
 	return word;
 }
 
+/* A few words at any address. Returns false if they cannot be read; plain loads of what cannot be read give 0. */
+static __always_inline bool read_words(__u64 *to, __u64 at, __u32 count)
+{
+	if (bpf_rdonly_cast) {
+#pragma unroll
+		for (__u32 i = 0; i < count; i++)
+			to[i] = read_kernel_word(at + 8 * i);
+	} else if (bpf_probe_read_kernel(to, count * sizeof(*to), (void *)at)) {
+		__builtin_memset(to, 0, count * sizeof(*to));
+		return false;
+	}
+	return true;
+}
+
+/* A field of 8 bytes of a structure at an address. */
+#define read_field(type, at, field) read_kernel_word((at) + bpf_core_field_offset(type, field))
+
 /* An argument of a tracepoint as a number: the verifier allows no arithmetic with pointers. */
 static __always_inline __u64 argument_word(unsigned long long *ctx, __u32 index)
 {
