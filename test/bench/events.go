@@ -18,7 +18,7 @@ type eventLoop struct {
 }
 
 func (l eventLoop) seconds() (float64, error) {
-	u, err := run(nil, nil, l.program, l.name, strconv.Itoa(l.rounds))
+	u, err := run(nil, nil, l.program, "1", l.name, strconv.Itoa(l.rounds))
 	if err != nil {
 		return 0, err
 	}
@@ -38,6 +38,8 @@ func eventLoops() []eventLoop {
 		{name: "datagrams", rounds: 5000, source: "softirq", what: "soft interrupts, a packet each", limit: 200},
 		{name: "ipi", rounds: 200_000, source: "ipi", what: "interrupts between CPUs, membarrier()"},
 		{name: "signals", rounds: 500_000, source: "signal", what: "signals to itself, with a handler"},
+		{name: "requests", rounds: 50_000, source: "io_uring", what: "requests to io_uring that do nothing"},
+		{name: "faults", rounds: 500, source: "memory", what: "changes of a process's memory"},
 		{name: "moves", rounds: 10_000, source: "migrate", what: "moves between CPUs, sched_setaffinity()"},
 		{name: "moves", rounds: 10_000, source: "tp=sched:sched_migrate_task", what: "the tracepoint sched:sched_migrate_task"},
 	}
@@ -82,7 +84,7 @@ func (b *bench) eventCost(l eventLoop) error {
 			stored = append(stored, float64(c.stored)/float64(c.events))
 		}
 	}
-	command := fmt.Sprintf("test/bench/testdata/events.c %s %d, with and without wprof-record --no-stacks -f %s -d60s -o FILE, in turns", l.name, l.rounds, features)
+	command := fmt.Sprintf("test/bench/testdata/events.c 1 %s %d, with and without wprof-record --no-stacks -f %s -d60s -o FILE, in turns", l.name, l.rounds, features)
 	b.add(Row{Name: "slowdown of a loop of " + l.what, Unit: "×", Runs: slowdown, Command: command})
 	if !selected {
 		return nil

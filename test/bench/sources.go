@@ -15,7 +15,7 @@ import (
 // sources measures what an event of each source costs, for wprof-record --list: the recorder measures itself, beside a workload of
 // everything that it can record.
 func (b *bench) sources() error {
-	const command = "wprof-record --list --measure --json, beside perf bench sched pipe, execs, fsync, signals, moves and datagrams"
+	const command = "wprof-record --list --measure --json, beside perf bench sched pipe, execs, fsync, signals, moves, requests to io_uring and datagrams"
 	ns, bytes := map[string][]float64{}, map[string][]float64{}
 	var order []string
 	for range b.few() {
@@ -75,9 +75,14 @@ while :; do
 	for i in 1 2 3 4 5 6 7 8 9 10; do kill -USR1 $$; done
 	taskset -cp 0 $$ >/dev/null
 	taskset -cp 0,1 $$ >/dev/null
+	"$1" 0 requests 10
 	sleep 0.002
 done`
-	cmd := exec.Command("bash", "-c", script, filepath.Join(folder, "mixture"))
+	events := filepath.Join(folder, "events")
+	if err := compile(events, "test/bench/testdata/events.c"); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("bash", "-c", script, filepath.Join(folder, "mixture"), events)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a loop that is made of one kind of event, on CPU 1, and prints how many seconds it took.
+// Runs a loop that is made of one kind of event and prints how many seconds it took.
 //
-//   events WHAT ROUNDS
+//   events CPU WHAT ROUNDS
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <linux/io_uring.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
@@ -124,6 +125,34 @@ static void signal_itself(void)
 	raise(SIGUSR1);
 }
 
+static int ring;
+static char *queue; // both rings, in one mapping
+static struct io_uring_sqe *entries;
+static struct io_uring_params params;
+
+static void open_ring(void)
+{
+	ring = TRY(syscall(SYS_io_uring_setup, BATCH, &params));
+	queue = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	entries = mmap(NULL, params.sq_entries * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+	if (queue == MAP_FAILED || entries == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	for (unsigned i = 0; i < params.sq_entries; i++) {
+		((unsigned *)(queue + params.sq_off.array))[i] = i;
+		entries[i].opcode = IORING_OP_NOP;
+	}
+}
+
+// Requests that do nothing.
+static void submit_requests(void)
+{
+	*(unsigned *)(queue + params.sq_off.tail) += params.sq_entries;
+	TRY(syscall(SYS_io_uring_enter, ring, params.sq_entries, params.sq_entries, IORING_ENTER_GETEVENTS, NULL, 0));
+	*(unsigned *)(queue + params.cq_off.head) += params.sq_entries;
+}
+
 static void nothing(void)
 {
 }
@@ -145,22 +174,23 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*prepare)(void), (*round)(void);
 	} loops[] = {{"calls", nothing, call}, {"faults", map_pages, touch_pages}, {"datagrams", open_sockets, send_datagrams},
-		     {"ipi", start_spinning, interrupt_other}, {"signals", catch_signal, signal_itself}, {"moves", nothing, move}};
+		     {"ipi", start_spinning, interrupt_other}, {"signals", catch_signal, signal_itself}, {"moves", nothing, move},
+		     {"requests", open_ring, submit_requests}};
 
-	pin(1);
-	for (unsigned i = 0; argc == 3 && i < sizeof(loops) / sizeof(*loops); i++) {
+	for (unsigned i = 0; argc == 4 && i < sizeof(loops) / sizeof(*loops); i++) {
 		double start;
 
-		if (strcmp(argv[1], loops[i].name))
+		if (strcmp(argv[2], loops[i].name))
 			continue;
+		pin(atoi(argv[1]));
 		loops[i].prepare();
 		loops[i].round();
 		start = now();
-		for (long left = atol(argv[2]); left; left--)
+		for (long left = atol(argv[3]); left; left--)
 			loops[i].round();
 		printf("%.9f\n", now() - start);
 		return 0;
 	}
-	fprintf(stderr, "usage: %s WHAT ROUNDS\n", argv[0]);
+	fprintf(stderr, "usage: %s CPU WHAT ROUNDS\n", argv[0]);
 	return 2;
 }
