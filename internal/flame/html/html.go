@@ -48,7 +48,7 @@ type pageBase struct {
 
 func write(w io.Writer, p *profile.Profile, first graph.View, captions []pageCaption, base *pageBase) error {
 	// A block keeps the scripts' declarations out of the global scope.
-	script, style := "'use strict';\n{\n"+web.Script()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
+	script, style := "'use strict';\n{\n"+web.Script()+classScript()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
 
 	out := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(captions[first.Mode].Title), style)

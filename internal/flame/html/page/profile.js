@@ -1,7 +1,4 @@
-// What a thread did; internal/flame/profile's Class.
-const CLASS = {unknown: 0, new: 1, onCPU: 2, runnable: 3, preempted: 4, throttled: 5, blocked: 6, idle: 7, interrupt: 8};
-
-// isOnCPU is whether a thread had the CPU.
+// isOnCPU is whether a thread had the CPU. CLASS is what a thread did, from internal/flame/html/class.go.
 const isOnCPU = (kind) => kind === CLASS.onCPU || kind === CLASS.interrupt;
 
 // Profile is the profile of internal/flame/profile in columns. Names, stacks, labels and wakes have 0 for none.
