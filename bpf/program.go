@@ -14,8 +14,14 @@ import (
 	"wprof/internal/sources"
 )
 
-// program is one kernel program; its name is that of the C function.
+// program is one kernel program.
 type program struct {
+	row
+	source sources.Program // zero: it is of the scheduler
+}
+
+// row is a row of the table of programs; the name is that of the C function.
+type row struct {
 	name       string
 	tracepoint string
 	kind       format.Kind         // of the events that it writes; 0: none, or lists of threads
@@ -24,7 +30,7 @@ type program struct {
 
 // programs are listed in the order in which they are attached, which is the order in which a tracepoint calls them.
 func programs() []program {
-	all := []program{
+	rows := []row{
 		{"sched_process_fork", "sched_process_fork", format.KindFork, always},
 		{"user_worker", "sched_wakeup_new", format.KindFork, always},
 		{"sched_process_exec", "sched_process_exec", format.KindExec, always},
@@ -44,6 +50,10 @@ func programs() []program {
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}
+	var all []program
+	for _, r := range rows {
+		all = append(all, program{row: r})
+	}
 	return append(all, sourcePrograms()...)
 }
 
@@ -62,7 +72,7 @@ func sourcePrograms() (all []program) {
 				continue // listed already
 			}
 			delete(users, p.Name)
-			listed := program{name: p.Name, tracepoint: p.Tracepoint(), needed: func(o *Options) bool { return o.Sources&of != 0 }}
+			listed := program{row{name: p.Name, tracepoint: p.Tracepoint(), needed: func(o *Options) bool { return o.Sources&of != 0 }}, p}
 			if p.Writes || p.AtClose {
 				listed.kind = format.KindTyped
 			}
@@ -100,7 +110,7 @@ func allTracepoints() []string { return new(Options).tracepoints() }
 func (o *Options) tracepoints() []string {
 	var names []string
 	for _, p := range programs() {
-		if p.tracepoint != "" && o.needs(p) && !sources.IsOptional(p.name) {
+		if p.tracepoint != "" && o.needs(p) && !p.source.Optional {
 			names = append(names, p.tracepoint)
 		}
 	}
@@ -114,7 +124,7 @@ func dropMissing(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 		return fmt.Errorf("read the kernel's type information: %w", err)
 	}
 	for _, p := range programs() {
-		if sources.IsOptional(p.name) && spec.Programs[p.name] != nil && checkTracepoint(kernel, p.tracepoint) != nil {
+		if p.source.Optional && spec.Programs[p.name] != nil && checkTracepoint(kernel, p.tracepoint) != nil {
 			delete(spec.Programs, p.name)
 		}
 	}

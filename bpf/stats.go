@@ -57,18 +57,23 @@ func (t *Tracer) addRawPrograms(all []ProgramStat) ([]ProgramStat, error) {
 	return append(all, sum), nil
 }
 
-// KindOf returns the kind of events that a program writes; 0: none, so that a skipped run loses no event.
-func KindOf(program string) format.Kind {
-	if program == rawTracepointProgram {
-		return format.KindTyped
-	}
+// Programs are the kernel programs by their names.
+type Programs map[string]program
+
+// ProgramsByName returns all that there are.
+func ProgramsByName() Programs {
+	all := Programs{rawTracepointProgram: {row: row{kind: format.KindTyped}}}
 	for _, p := range programs() {
-		if p.name == program {
-			return p.kind
-		}
+		all[p.name] = p
 	}
-	return 0
+	return all
 }
+
+// KindOf returns the kind of events that a program writes; 0: none, so that a skipped run loses no event.
+func (p Programs) KindOf(name string) format.Kind { return p[name].kind }
+
+// LosesSkipped reports whether something is lost where the kernel skips a program that is running on the CPU already.
+func (p Programs) LosesSkipped(name string) bool { return !p[name].source.Skipped }
 
 // EnableStats makes the kernel measure all programs on this machine until the result is closed.
 func (t *Tracer) EnableStats() (io.Closer, error) {

@@ -19,7 +19,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
-	"wprof/internal/sources"
 )
 
 const defaultRingBytes = 8 << 20
@@ -291,8 +290,8 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 	if program.Type() == ebpf.Syscall {
 		return nil // [Tracer.WriteOpen] runs it
 	}
-	if event := sources.EventOf(p.name); event != 0 {
-		return t.attachToEvent(event, program)
+	if p.source.Event != 0 {
+		return t.attachToEvent(p.source.Event, program)
 	}
 	if p.tracepoint == "" && p.kind == format.KindTyped {
 		iter, err := attachIterator(program)

@@ -14,7 +14,6 @@ import (
 	"wprof/format"
 	"wprof/internal/proc"
 	"wprof/internal/sideband"
-	"wprof/internal/sources"
 	"wprof/internal/spool"
 	"wprof/internal/tracepoint"
 )
@@ -498,10 +497,12 @@ func (r *recorder) unreadProcesses() []int {
 // skipped returns the events for which the kernel did not run a program, because it was running on that CPU already. It
 // counts them neither by CPU nor by time.
 func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) {
+	known := bpf.ProgramsByName()
 	for _, cost := range programs {
-		if cost.RecursionMisses > 0 && sources.LosesSkipped(cost.Name) {
+		if cost.RecursionMisses > 0 && known.LosesSkipped(cost.Name) {
+			kind := known.KindOf(cost.Name)
 			losses = append(losses, spool.Loss{
-				CPU: format.AllCPUs, Kind: bpf.KindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: since,
+				CPU: format.AllCPUs, Kind: kind, Cause: recursionCause(kind), Count: cost.RecursionMisses, From: since,
 			})
 		}
 	}
@@ -532,9 +533,9 @@ func causeOf(loss bpf.Loss) format.Cause {
 	return format.CauseTail
 }
 
-// recursionCause returns the cause of loss for a skipped program: one that writes no events loses only a stack.
-func recursionCause(program string) format.Cause {
-	if bpf.KindOf(program) == 0 {
+// recursionCause returns the cause of loss for a skipped program that writes events of a kind: one that writes none loses only a stack.
+func recursionCause(kind format.Kind) format.Cause {
+	if kind == 0 {
 		return format.CauseDefinition
 	}
 	return format.CauseRecursion

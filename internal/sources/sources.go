@@ -60,26 +60,6 @@ func (p *Program) Tracepoint() string {
 	return p.Name
 }
 
-// IsOptional reports whether kernels that lack a program's tracepoint do without it.
-func IsOptional(program string) bool { return find(program).Optional }
-
-// LosesSkipped reports whether an event is lost where the kernel skips a program that is running on the CPU already.
-func LosesSkipped(program string) bool { return !find(program).Skipped }
-
-// EventOf returns the software event for which a program runs; 0: none.
-func EventOf(program string) Event { return find(program).Event }
-
-func find(program string) (found Program) {
-	for _, t := range Table() {
-		for _, p := range t.Programs {
-			if p.Name == program {
-				return p
-			}
-		}
-	}
-	return found
-}
-
 // TakesStacks reports whether events of the types have stacks.
 func (s Set) TakesStacks() bool {
 	for t := range s.Types() {
