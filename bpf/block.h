@@ -55,12 +55,14 @@ static __always_inline void describe_request(struct request *rq, struct block_re
 
 static __always_inline __u64 add_depth(__u32 device)
 {
-	__u64 one = 1, *depth = bpf_map_lookup_elem(&block_depths, &device);
+	__u64 none = 0, *depth = bpf_map_lookup_elem(&block_depths, &device);
 
-	if (depth)
-		return __sync_fetch_and_add(depth, 1) + 1;
-	bpf_map_update_elem(&block_depths, &device, &one, BPF_ANY);
-	return 1;
+	/* Another CPU may have the device's first request at the same time: both find the entry of the one that comes first. */
+	if (!depth) {
+		bpf_map_update_elem(&block_depths, &device, &none, BPF_NOEXIST);
+		depth = bpf_map_lookup_elem(&block_depths, &device);
+	}
+	return depth ? __sync_fetch_and_add(depth, 1) + 1 : 1;
 }
 
 static __always_inline __u64 take_depth(__u32 device)
