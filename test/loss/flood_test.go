@@ -82,11 +82,43 @@ func TestFloodTakesNoRoomFromSwitches(t *testing.T) {
 // as the files of their descriptors do, and each program has its name.
 func TestFloodTakesNoRoomFromDefinitions(t *testing.T) {
 	tools.NeedPrivilege(t)
+	const tries = 5 // on a busy machine the reader may stand still for longer than the room for the scheduler lasts
+	for range tries {
+		path, missing := floodedPrograms(t)
+		calls, isFull := uint64(0), false
+		losses := read(t, path).losses
+		for _, l := range losses {
+			isFull = isFull || l.kind != format.KindTyped && l.cause == format.CauseRing
+			if l.kind == format.KindTyped && l.cause != format.CauseDefinition {
+				calls += l.count
+			}
+		}
+		if isFull {
+			continue
+		}
+		for _, l := range losses {
+			if l.kind != format.KindTyped {
+				t.Errorf("missing: %+v", l)
+			}
+		}
+		if len(missing) > 0 {
+			t.Errorf("%d programs have no end, or another name: %v", len(missing), missing)
+		}
+		if calls == 0 {
+			t.Error("no call was lost: the test does not test")
+		}
+		return
+	}
+	t.Errorf("events of the scheduler were lost %d times: the reader stood still", tries)
+}
+
+// floodedPrograms records programs that are started beside a flood, and returns those whose exit is not in the capture under their names.
+func floodedPrograms(t *testing.T) (path string, missing map[int32]bool) {
+	t.Helper()
 	w := workloadOf(t, "flood", 1_000_000, 0)
-	path := filepath.Join(t.TempDir(), "flood.wprof")
+	path, missing = filepath.Join(t.TempDir(), "flood.wprof"), map[int32]bool{}
 	r := tools.Start(t, "-d0", "--no-stacks", "-f", "syscall", "--ringbuf-size", "128kb", "-o", path)
 	w.Send("\n")
-	missing := map[int32]bool{}
 	for range 40 {
 		program := exec.Command("cat", "/proc/self/status")
 		if err := program.Run(); err != nil {
@@ -102,21 +134,7 @@ func TestFloodTakesNoRoomFromDefinitions(t *testing.T) {
 			delete(missing, task.GetTid())
 		}
 	})
-	if len(missing) > 0 {
-		t.Errorf("%d programs of 40 have no end, or another name: %v", len(missing), missing)
-	}
-	calls := uint64(0)
-	for _, l := range read(t, path).losses {
-		switch {
-		case l.kind != format.KindTyped:
-			t.Errorf("missing: %+v", l)
-		case l.cause != format.CauseDefinition:
-			calls += l.count
-		}
-	}
-	if calls == 0 {
-		t.Error("no call was lost: the test does not test")
-	}
+	return path, missing
 }
 
 func TestLimitLeavesOutExactlyWhatIsBeyondIt(t *testing.T) {
