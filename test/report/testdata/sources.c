@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <signal.h>
 
-enum { PAGE = 4096, STEP = 1 << 18, RECEIVERS = 16 };
+enum { PAGE = 4096, STEP = 1 << 18, RECEIVERS = 32 };
 
 static off_t size_of(int file)
 {
