@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders, requests, kernelLocks, signals, memory,
 	}
 }
 
@@ -469,10 +469,11 @@ func faults(c *capture) [][]any {
 	type sum struct{ n, writes int64 }
 	sums := make(map[key]*sum)
 	for _, l := range c.events["typed"] {
-		if l.Name != "fault" || l.Args.File == "" {
+		file, _ := l.Args.File.(string)
+		if l.Name != "fault" || file == "" {
 			continue
 		}
-		k := key{process{l.Task.PID, l.Task.PComm}, l.Args.File}
+		k := key{process{l.Task.PID, l.Task.PComm}, file}
 		if sums[k] == nil {
 			sums[k] = &sum{}
 		}
@@ -536,4 +537,94 @@ func senders(c *capture) [][]any {
 		}
 	}
 	return first(rows, -4, 1, 2, 3)
+}
+
+// latencies are of events that are counted together.
+type latencies struct{ n, total, longest int64 }
+
+func (s *latencies) add(ns int64) {
+	s.n++
+	s.total += ns
+	s.longest = max(s.longest, ns)
+}
+
+// sumsOf adds up events of types by what each counts for.
+func sumsOf[K comparable, S any](c *capture, name string, key func(*line) K, add func(*S, *line)) map[K]*S {
+	sums := make(map[K]*S)
+	for _, l := range c.events["typed"] {
+		if l.Name != name {
+			continue
+		}
+		k := key(l)
+		if sums[k] == nil {
+			sums[k] = new(S)
+		}
+		add(sums[k], l)
+	}
+	return sums
+}
+
+func requests(c *capture) (rows [][]any) {
+	type key struct{ device, op string }
+	type sum struct {
+		latencies
+		bytes, queued, deepest int64
+	}
+	for k, s := range sumsOf(c, "block", func(l *line) key { return key{l.Args.Device, l.Args.Op} }, func(s *sum, l *line) {
+		s.add(*l.Dur)
+		s.bytes += l.Args.Bytes
+		s.queued += l.Args.Queued
+		s.deepest = max(s.deepest, l.Args.DepthAtStart)
+	}) {
+		rows = append(rows, []any{k.device, k.op, s.n, s.bytes, ms(s.queued), ms(s.total), ms(s.longest), s.deepest})
+	}
+	return first(rows, -6, 1, 2)
+}
+
+func kernelLocks(c *capture) (rows [][]any) {
+	type key struct {
+		process, lock string
+		owner         any // a name; nil: not known
+	}
+	for k, s := range sumsOf(c, "lock", func(l *line) key {
+		k := key{process: l.Task.PComm, lock: l.Args.Lock}
+		if l.Args.Owner != nil {
+			k.owner = l.Args.Owner.PComm
+		}
+		return k
+	}, func(s *latencies, l *line) { s.add(*l.Dur) }) {
+		rows = append(rows, []any{k.process, k.lock, k.owner, s.n, ms(s.total), ms(s.longest)})
+	}
+	return first(rows, -5, 1, 2, -4)
+}
+
+func signals(c *capture) (rows [][]any) {
+	type key struct {
+		process
+		target, signal string
+	}
+	type sum struct{ n, notQueued int64 }
+	for k, s := range sumsOf(c, "signal_sent", func(l *line) key {
+		return key{process{l.Task.PID, l.Task.PComm}, l.Args.Target.PComm, l.Args.Signal}
+	}, func(s *sum, l *line) {
+		s.n++
+		if l.Args.Result != "queued" {
+			s.notQueued++
+		}
+	}) {
+		rows = append(rows, []any{k.pid, k.name, k.target, k.signal, s.n, s.notQueued})
+	}
+	return first(rows, -5, 1, 2, 3, 4)
+}
+
+func memory(c *capture) (rows [][]any) {
+	type sum struct{ anon, file, swap, n int64 }
+	for k, s := range sumsOf(c, "rss", func(l *line) process { return process{l.Task.PID, l.Task.PComm} }, func(s *sum, l *line) {
+		file, _ := l.Args.File.(float64)
+		s.n++
+		s.anon, s.file, s.swap = max(s.anon, l.Args.Anon), max(s.file, int64(file)), max(s.swap, l.Args.Swap)
+	}) {
+		rows = append(rows, []any{k.pid, k.name, ms(s.anon), ms(s.file), ms(s.swap), s.n})
+	}
+	return first(rows, -3, 1, 2)
 }

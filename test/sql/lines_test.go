@@ -42,13 +42,24 @@ type line struct {
 	Name          string `json:"name"`
 	Group         string `json:"group"`
 	Args          struct {
-		Error       string `json:"error"`
-		File        string `json:"file"`
-		Access      string `json:"access"`
-		Source      string `json:"source"`
-		Destination string `json:"destination"`
-		Transport   string `json:"transport"`
-		Bytes       int64  `json:"bytes"`
+		Error        string `json:"error"`
+		File         any    `json:"file"` // a path; of rss, bytes
+		Access       string `json:"access"`
+		Source       string `json:"source"`
+		Destination  string `json:"destination"`
+		Transport    string `json:"transport"`
+		Bytes        int64  `json:"bytes"`
+		Device       string `json:"device"`
+		Op           string `json:"op"`
+		Queued       int64  `json:"queued"`
+		DepthAtStart int64  `json:"depth_at_start"`
+		Lock         string `json:"lock"`
+		Owner        *task  `json:"owner"`
+		Target       task   `json:"target"`
+		Signal       string `json:"signal"`
+		Result       any    `json:"result"` // a name; of a lock, a number
+		Anon         int64  `json:"anon"`
+		Swap         int64  `json:"swap"`
 	} `json:"args"`
 
 	Version string `json:"version"`

@@ -16,17 +16,20 @@ import (
 	"wprof/test/tools"
 )
 
+// sources are those that questions are about.
+const sources = "syscall,fault,net,block,lock,signal,memory"
+
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
 func TestQueriesAgreeWithTheLines(t *testing.T) {
-	machine := record(t, "-a", "-f", "syscall,fault,net")
+	machine := record(t, "-a", "-f", sources)
 	for _, c := range []struct {
 		name, capture string
 		start         int64
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", recordByDefault(t, "-f", "syscall,fault,net"), 0, nil},
+		{"processes", recordByDefault(t, "-f", sources), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,14 +61,27 @@ func recordByDefault(t *testing.T, args ...string) string {
 	tools.NeedPrivilege(t)
 	engines(t)
 	file := filepath.Join(t.TempDir(), "host.wprof")
-	// Beside the hive, a process that has no CPU quota for much of a second, and one that sends to a port that nobody reads.
+	// Beside the hive, a process that has no CPU quota for much of a second, one that sends to a port that nobody reads, and one that
+	// writes to a disk.
 	beside := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & " +
-		"(exec 3>/dev/udp/127.0.0.1/9; for ((i = 0; i < 80; i++)); do echo $i >&3; sleep 0.02; done) 2>/dev/null & exec " + tools.Path("hive")
+		"(exec 3>/dev/udp/127.0.0.1/9; for ((i = 0; i < 80; i++)); do echo $i >&3; sleep 0.02; done) 2>/dev/null & " +
+		"(for ((i = 0; i < 20; i++)); do dd if=/dev/zero of=" + filepath.Join(diskFolder(t), "file") + " bs=64k count=1 conv=fsync; sleep 0.05; done) 2>/dev/null & exec " + tools.Path("hive")
 	args = append(args, "-d60s", "-o", file, "--", "bash", "-c", beside)
 	if r := tools.Try(t, 5*time.Minute, nil, "wprof-record", args...); r.Status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", r.Status, r.Stderr)
 	}
 	return file
+}
+
+// diskFolder is a new folder in a file system with a disk.
+func diskFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("/var/tmp", "wprof-sql-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
 }
 
 // check compares both engines, and DuckDB on the lines, with what the lines say.

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -64,6 +65,26 @@ static void echo(void) {
 			_exit(1);
 }
 
+// Both threads change the mappings of the process all the time: one of them waits for the kernel's lock of these.
+static void *maps(void *unused) {
+	for (int i = 0; i < 5000; i++) {
+		void *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page == MAP_FAILED)
+			_exit(1);
+		*(volatile char *)page = 1;
+		munmap(page, 1 << 20);
+	}
+	return unused;
+}
+
+static void contend(void) {
+	pthread_t other;
+	if (pthread_create(&other, NULL, maps, NULL))
+		_exit(1);
+	maps(NULL);
+	pthread_join(other, NULL);
+}
+
 int main(void) {
 	char c = 0;
 	pthread_t rt;
@@ -74,6 +95,7 @@ int main(void) {
 		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
 			return 1;
 	waitpid(other, NULL, 0);
+	waitpid(spawn(contend, "hive-maps"), NULL, 0);
 	for (int i = 0; i < CHILDREN; i++)
 		waitpid(spawn(child, "hive-child"), NULL, 0);
 	pin();
