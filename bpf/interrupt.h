@@ -104,7 +104,7 @@ static __always_inline __u64 irq_stack_top(struct task_struct *current)
  */
 static __always_inline bool runs_own_softirqs(struct task_struct *current, __u64 *known_top)
 {
-	__u64 top = known_top ? *known_top : 0, caller = 0;
+	__u64 top = known_top ? *known_top : 0, caller;
 
 	if (!top) {
 		top = irq_stack_top(current);
@@ -113,7 +113,7 @@ static __always_inline bool runs_own_softirqs(struct task_struct *current, __u64
 		if (known_top)
 			*known_top = top;
 	}
-	bpf_probe_read_kernel(&caller, sizeof(caller), (void *)(top - sizeof(caller)));
+	caller = read_kernel_word(top - sizeof(caller));
 	for (int i = 0; i < 2; i++) {
 		if (do_softirq_at[i] && caller - do_softirq_at[i] < DO_SOFTIRQ_SIZE)
 			return true;
