@@ -168,6 +168,7 @@ func handlerName(t *testing.T, file string) string {
 }
 
 // checkSourcesInEngine compares the slices that Perfetto's engine has on the tracks of sources with the JSON lines, by the tracks' names.
+// Those of idle threads are on tracks of their CPUs.
 func checkSourcesInEngine(t *testing.T, file string, tracks map[string]string) {
 	t.Helper()
 	engine.Need(t)
@@ -176,13 +177,58 @@ func checkSourcesInEngine(t *testing.T, file string, tracks map[string]string) {
 	has := map[string]int{}
 	for _, row := range engine.Query(t, trace, `select t.name as track, count(s.id) as n from slice s join track t on s.track_id = t.id group by t.name`)[0] {
 		n, _ := strconv.Atoi(fmt.Sprint(row["n"]))
-		has[fmt.Sprint(row["track"])] = n
+		name, _, _ := strings.Cut(fmt.Sprint(row["track"]), " CPU ")
+		has[name] += n
 	}
 	for track, types := range tracks {
 		if n := len(sourceLines(t, file, strings.Split(types, ",")...)); n == 0 || has[track] != n {
 			t.Errorf("the engine has %d slices on the track %s, the lines are %d", has[track], track, n)
 		}
 	}
+}
+
+// checkCountersInEngine compares the number and the sum of a counter's values with the JSON lines of a type, by the tracks' names.
+func checkCountersInEngine(t *testing.T, file, name string, tracks map[string]string) {
+	t.Helper()
+	engine.Need(t)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	type sum struct {
+		n     int
+		total float64
+	}
+	has, want := map[string]sum{}, map[string]sum{}
+	for _, row := range engine.Query(t, trace, `select t.name as track, count(c.id) as n, sum(c.value) as total from counter c join track t on c.track_id = t.id group by t.name`)[0] {
+		n, _ := strconv.Atoi(fmt.Sprint(row["n"]))
+		total, _ := strconv.ParseFloat(fmt.Sprint(row["total"]), 64)
+		has[fmt.Sprint(row["track"])] = sum{n, total}
+	}
+	for _, l := range sourceLines(t, file, name) {
+		for track, arg := range tracks {
+			value, _ := strconv.ParseFloat(fmt.Sprint(l.Args[arg]), 64)
+			track = strings.ReplaceAll(track, "N", strconv.Itoa(l.CPU))
+			want[track] = sum{want[track].n + 1, want[track].total + value}
+		}
+	}
+	if len(want) == 0 {
+		t.Errorf("no %s is recorded", name)
+	}
+	for track, w := range want {
+		if has[track] != w {
+			t.Errorf("the engine has %v as number and sum of the counter %s, the lines have %v", has[track], track, w)
+		}
+	}
+}
+
+// TestIdleStates compares counters of CPUs with the lines, where this kernel reports idle states.
+func TestIdleStates(t *testing.T) {
+	tools.NeedPrivilege(t)
+	file := tools.Record(t, filepath.Join(t.TempDir(), "power.wprof"), []string{"-f", "power"}, func() {
+		for range 50 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	checkCountersInEngine(t, file, "cpu_idle", map[string]string{"CPU idle_state CPU N": "idle_state"})
 }
 
 // diskCounts are columns of /proc/diskstats, for all devices together.
@@ -368,6 +414,8 @@ func TestReclaimAndKillsOfACgroup(t *testing.T) {
 	if !victims[strconv.Itoa(victim)] {
 		t.Errorf("process %d was killed for lack of memory, the capture has %v", victim, victims)
 	}
+	checkSourcesInEngine(t, file, map[string]string{"Memory": "reclaim,compaction,oom_kill"})
+	checkCountersInEngine(t, file, "rss", map[string]string{"Resident anon": "anon", "Resident file": "file"})
 }
 
 // checkDepths compares the requests that a device had at the start of each one with those in the capture, between two times. Starts and ends

@@ -71,7 +71,7 @@ func TestContendedLocksAreThoseThatPerfSees(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "perf.data")
 	file := tools.Record(t, filepath.Join(dir, "lock.wprof"), []string{"-f", "lock"}, func() {
-		write := "dd if=/dev/zero of=" + filepath.Join(dir, "file") + " bs=1M count=40 conv=notrunc &"
+		write := "dd if=/dev/zero of=" + filepath.Join(dir, "file") + " bs=1M count=100 conv=notrunc &"
 		recordByPerf(t, data, "lock:contention_begin", strings.Repeat(write, 4)+"wait")
 	})
 	ours := make(map[ran][]int64)
@@ -91,6 +91,7 @@ func TestContendedLocksAreThoseThatPerfSees(t *testing.T) {
 	if stacks == 0 {
 		t.Error("no lock has a stack")
 	}
+	checkSourcesInEngine(t, file, map[string]string{"Kernel locks": "lock"})
 	compareByPerf(t, ours, data)
 }
 
