@@ -44,6 +44,19 @@ func traced(out io.Writer, work workload, name string, args ...string) (float64,
 	return seconds, u, errors.Join(err, stopErr)
 }
 
+// turn runs the workload without a recording and with one, and returns the seconds of both and what was recorded.
+func (b *bench) turn(work workload, args ...string) (without, with float64, c capture, err error) {
+	file := filepath.Join(b.tmp, "turn.wprof")
+	if without, err = work.seconds(); err != nil {
+		return 0, 0, c, err
+	}
+	if with, _, err = traced(nil, work, b.tool("wprof-record"), append(args, "-v", "-o", file)...); err != nil {
+		return 0, 0, c, err
+	}
+	c, err = readCapture(file)
+	return without, with, c, err
+}
+
 // capture is what a finished stream contains about itself.
 type capture struct {
 	events   uint64

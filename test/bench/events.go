@@ -15,7 +15,7 @@ type eventLoop struct {
 	source  string // of its events, for -f
 	what    string // they are
 	limit   int    // ns an event; 0: none
-	coarse  bool   // a round takes so long that what the events add is lost in the noise
+	coarse  bool   // what the events add to a round is less than its noise
 }
 
 const eventRuns = 5
@@ -70,19 +70,10 @@ func (b *bench) eventCosts() error {
 
 func (b *bench) eventCost(l eventLoop) error {
 	var slowdown, ns, stored, lost []float64
-	file := filepath.Join(b.tmp, "events.wprof")
 	features := "no-sched,no-wakeup,no-samples," + l.source
 	selected := !strings.HasPrefix(l.source, "net=")
 	for range b.pairs {
-		without, err := l.seconds()
-		if err != nil {
-			return err
-		}
-		with, _, err := traced(nil, l, b.tool("wprof-record"), "-v", "--no-stacks", "-f", features, "-d60s", "-o", file)
-		if err != nil {
-			return err
-		}
-		c, err := readCapture(file)
+		without, with, c, err := b.turn(l, "--no-stacks", "-f", features, "-d60s")
 		if err != nil {
 			return err
 		}
@@ -97,11 +88,11 @@ func (b *bench) eventCost(l eventLoop) error {
 	if !selected {
 		return nil
 	}
-	row := Row{Name: "time that an event takes from its program: " + l.what, Unit: "ns an event", Runs: ns, Command: command, Note: "the difference of the loop's times by the events in the capture"}
-	if l.limit > 0 {
-		row.Hold, row.Limit = strconv.Itoa(l.limit), float64(l.limit)
-	}
 	if !l.coarse {
+		row := Row{Name: "time that an event takes from its program: " + l.what, Unit: "ns an event", Runs: ns, Command: command, Note: "the difference of the loop's times by the events in the capture"}
+		if l.limit > 0 {
+			row.Hold, row.Limit = strconv.Itoa(l.limit), float64(l.limit)
+		}
 		b.add(row)
 	}
 	b.add(Row{Name: "stored bytes an event: " + l.what, Unit: "bytes an event", Runs: stored, Command: command})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,24 +48,15 @@ func (b *bench) everything() error {
 }
 
 func (b *bench) besideBuild(name, features string) error {
-	args := []string{"-v", "-d120s"}
+	args, command := []string{"-d120s"}, "a parallel build (go build encoding/json with an empty cache), with and without wprof-record"
 	if features != "" {
 		args = append(args, "-f", features)
+		command += " -f " + features
 	}
-	file := filepath.Join(b.tmp, "everything.wprof")
-	args = append(args, "-o", file)
+	command += ", in turns"
 	var slowdown, lost, rate, stored, size []float64
-	work := build{b.tmp}
 	for range (b.pairs + 1) / 2 {
-		without, err := work.seconds()
-		if err != nil {
-			return err
-		}
-		with, _, err := traced(nil, work, b.tool("wprof-record"), args...)
-		if err != nil {
-			return err
-		}
-		c, err := readCapture(file)
+		without, with, c, err := b.turn(build{b.tmp}, args...)
 		if err != nil {
 			return err
 		}
@@ -72,12 +64,6 @@ func (b *bench) besideBuild(name, features string) error {
 		rate = append(rate, float64(c.events)/with/1e3)
 		stored, size = append(stored, float64(c.size)/float64(c.events)), append(size, float64(c.size)/with/1e6)
 	}
-	const build = "a parallel build (go build encoding/json with an empty cache)"
-	command := build + ", with and without wprof-record"
-	if features != "" {
-		command += " -f " + features
-	}
-	command += ", in turns"
 	b.add(Row{Name: "parallel build, " + name + ": slowdown", Unit: "×", Runs: slowdown, Command: command})
 	b.add(Row{Name: "parallel build, " + name + ": events lost", Unit: "events", Hold: "0", Upper: true, Runs: lost, Command: command})
 	b.add(Row{Name: "parallel build, " + name + ": events", Unit: "thousand events/s", Runs: rate, Command: command})
@@ -86,59 +72,42 @@ func (b *bench) besideBuild(name, features string) error {
 	return nil
 }
 
-// packets sends and receives as many datagrams as every CPU can, each CPU its own.
+const floodBatches = 30_000
+
+// packetFlood sends and receives as many datagrams as every CPU can, each CPU its own.
+type packetFlood struct{ program string }
+
+func (w packetFlood) seconds() (float64, error) {
+	errs := make([]error, runtime.NumCPU())
+	var wg sync.WaitGroup
+	began := time.Now()
+	for cpu := range errs {
+		wg.Go(func() {
+			_, errs[cpu] = run(nil, nil, w.program, strconv.Itoa(cpu), "datagrams", strconv.Itoa(floodBatches))
+		})
+	}
+	wg.Wait()
+	return time.Since(began).Seconds(), errors.Join(errs...)
+}
+
 func (b *bench) packets() error {
-	program := filepath.Join(b.tmp, "events")
-	if err := compile(program, "test/bench/testdata/events.c"); err != nil {
+	work := packetFlood{filepath.Join(b.tmp, "events")}
+	if err := compile(work.program, "test/bench/testdata/events.c"); err != nil {
 		return err
 	}
-	const batches, batch = 30_000, 64
-	flood := func() (float64, error) {
-		errs := make([]error, runtime.NumCPU())
-		var wg sync.WaitGroup
-		began := time.Now()
-		for cpu := range errs {
-			wg.Go(func() {
-				_, errs[cpu] = run(nil, nil, program, strconv.Itoa(cpu), "datagrams", strconv.Itoa(batches))
-			})
-		}
-		wg.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return 0, err
-			}
-		}
-		return float64(2*batches*batch*len(errs)) / time.Since(began).Seconds() / 1e6, nil
-	}
-	var without, with, lost []float64
-	file := filepath.Join(b.tmp, "packets.wprof")
+	const batch = 64 // BATCH of events.c; each datagram goes out and in
+	millions := 2 * floodBatches * batch * float64(runtime.NumCPU()) / 1e6
+	var before, recorded, lost []float64
 	for range b.few() {
-		rate, err := flood()
+		without, with, c, err := b.turn(work, "--no-stacks", "-f", "net", "-d120s")
 		if err != nil {
 			return err
 		}
-		without = append(without, rate)
-		tracer, err := start(nil, b.tool("wprof-record"), "-v", "--no-stacks", "-f", "net", "-d120s", "-o", file)
-		if err != nil {
-			return err
-		}
-		tracer.waitOpen()
-		rate, err = flood()
-		if _, stopErr := tracer.stop(); err == nil {
-			err = stopErr
-		}
-		if err != nil {
-			return err
-		}
-		c, err := readCapture(file)
-		if err != nil {
-			return err
-		}
-		with, lost = append(with, rate), append(lost, float64(c.lost))
+		before, recorded, lost = append(before, millions/without), append(recorded, millions/with), append(lost, float64(c.lost))
 	}
 	const command = "test/bench/testdata/events.c datagrams on each CPU, with and without wprof-record --no-stacks -f net -d120s -o FILE"
-	b.add(Row{Name: "packets on loopback on every CPU, out and in, not recorded", Unit: "M packets/s", Runs: without, Command: command})
-	b.add(Row{Name: "packets on loopback on every CPU, out and in, recorded", Unit: "M packets/s", Hold: "at least 1", Limit: 1, AtLeast: true, Runs: with, Command: command})
+	b.add(Row{Name: "packets on loopback on every CPU, out and in, not recorded", Unit: "M packets/s", Runs: before, Command: command})
+	b.add(Row{Name: "packets on loopback on every CPU, out and in, recorded", Unit: "M packets/s", Hold: "at least 1", Limit: 1, AtLeast: true, Runs: recorded, Command: command})
 	b.add(Row{Name: "packets on loopback on every CPU: events lost", Unit: "events", Hold: "0", Upper: true, Runs: lost, Command: command})
 	return nil
 }
