@@ -167,13 +167,20 @@ func handlerName(t *testing.T, file string) string {
 	return ""
 }
 
+// convertForEngine converts a capture for Perfetto's engine, which has no complaint about the trace.
+func convertForEngine(t *testing.T, file string) (trace string) {
+	t.Helper()
+	engine.Need(t)
+	trace = tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
+	engine.CheckStats(t, trace)
+	return trace
+}
+
 // checkSourcesInEngine compares the slices that Perfetto's engine has on the tracks of sources with the JSON lines, by the tracks' names.
 // Those of idle threads are on tracks of their CPUs.
 func checkSourcesInEngine(t *testing.T, file string, tracks map[string]string) {
 	t.Helper()
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	has := map[string]int{}
 	for _, row := range engine.Query(t, trace, `select t.name as track, count(s.id) as n from slice s join track t on s.track_id = t.id group by t.name`)[0] {
 		n, _ := strconv.Atoi(fmt.Sprint(row["n"]))
@@ -187,12 +194,11 @@ func checkSourcesInEngine(t *testing.T, file string, tracks map[string]string) {
 	}
 }
 
-// checkCountersInEngine compares the number and the sum of a counter's values with the JSON lines of a type, by the tracks' names.
+// checkCountersInEngine compares the number and the sum of a counter's values with the JSON lines of a type, by the tracks' names,
+// in which N is the number of the CPU.
 func checkCountersInEngine(t *testing.T, file, name string, tracks map[string]string) {
 	t.Helper()
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	type sum struct {
 		n     int
 		total float64
@@ -460,9 +466,7 @@ func checkDiskTracks(t *testing.T, file string) {
 		device, _ := l.Args["device"].(string)
 		devices[device]++
 	}
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	for device, want := range devices {
 		rows := engine.Query(t, trace, `select (select count(*) from slice s join track t on s.track_id = t.id where t.name = 'Disk `+device+`') as slices,
 			(select count(*) from counter c join counter_track t on c.track_id = t.id where t.name = 'Disk `+device+` depth') as depths`)[0]

@@ -54,9 +54,7 @@ func TestQueuesAreTracksWithCounters(t *testing.T) {
 			}
 		}
 	}
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	for _, queue := range []string{sent, received} {
 		const counters = `(select cast(max(value) as int) || ' ' || cast(sum(value) as int) || ' ' || count(*) from counter c join counter_track t on c.track_id = t.id where t.name = 'Network %s %s')`
 		row := engine.Query(t, trace, `select (select count(*) from slice s join track t on s.track_id = t.id where t.name = 'Network `+queue+`') as slices,`+

@@ -167,9 +167,7 @@ func TestSystemCallsAreCountedExactly(t *testing.T) {
 // compareWithPerfetto counts the slices that Perfetto's engine has of the calls. Calls do not nest.
 func compareWithPerfetto(t *testing.T, file string, all map[string]int) {
 	t.Helper()
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "calls.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	rows := engine.Query(t, trace, `select s.name as name, count(*) as n, max(s.depth) as depth from slice s join thread_track t on s.track_id = t.id
 		where t.name = 'System calls' group by 1`)[0]
 	got := map[string]int{}

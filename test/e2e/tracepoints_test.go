@@ -19,7 +19,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/tracefs"
-	"wprof/test/engine"
 	"wprof/test/tools"
 )
 
@@ -180,9 +179,7 @@ func TestTracepointsHaveTheValuesOfTheirEvents(t *testing.T) {
 // checkEngine compares what Perfetto's engine finds with the JSON lines.
 func checkEngine(t *testing.T, file string, lines map[string][]typedLine) {
 	t.Helper()
-	engine.Need(t)
-	trace := tools.Convert(t, filepath.Join(t.TempDir(), "trace.pb"), "wprof-perfetto", file)
-	engine.CheckStats(t, trace)
+	trace := convertForEngine(t, file)
 	for _, name := range []string{"sched:sched_migrate_task", "filelock:posix_lock_inode", "raw:task_rename"} {
 		row := one(t, trace, `select count(*) as n, count(distinct t.name) as tracks, min(t.name) as track from slice s join track t on s.track_id = t.id where s.name = '`+name+`'`)
 		if n := number(t, row, "n"); n != int64(len(lines[name])) {
