@@ -158,17 +158,6 @@ func TestMajorFaults(t *testing.T) {
 	c.check(t)
 }
 
-// diskFolder is a new folder in a file system with a disk.
-func diskFolder(t *testing.T) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("/var/tmp", "wprof-report-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	return folder
-}
-
 // slowDisk is a block device that takes a time for each read: a loop device over a file of a file system that the test serves.
 func slowDisk(t *testing.T, takes time.Duration) string {
 	t.Helper()
@@ -221,7 +210,7 @@ func TestSlowDisk(t *testing.T) {
 	} {
 		t.Run(c.name, c.check)
 	}
-	file := filepath.Join(diskFolder(t), "read.file")
+	file := filepath.Join(tools.DiskFolder(t), "read.file")
 	if err := os.WriteFile(file, make([]byte, 64<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -65,23 +65,12 @@ func recordByDefault(t *testing.T, args ...string) string {
 	// writes to a disk.
 	beside := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & " +
 		"(exec 3>/dev/udp/127.0.0.1/9; for ((i = 0; i < 80; i++)); do echo $i >&3; sleep 0.02; done) 2>/dev/null & " +
-		"(for ((i = 0; i < 20; i++)); do dd if=/dev/zero of=" + filepath.Join(diskFolder(t), "file") + " bs=64k count=1 conv=fsync; sleep 0.05; done) 2>/dev/null & exec " + tools.Path("hive")
+		"(for ((i = 0; i < 20; i++)); do dd if=/dev/zero of=" + filepath.Join(tools.DiskFolder(t), "file") + " bs=64k count=1 conv=fsync; sleep 0.05; done) 2>/dev/null & exec " + tools.Path("hive")
 	args = append(args, "-d60s", "-o", file, "--", "bash", "-c", beside)
 	if r := tools.Try(t, 5*time.Minute, nil, "wprof-record", args...); r.Status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", r.Status, r.Stderr)
 	}
 	return file
-}
-
-// diskFolder is a new folder in a file system with a disk.
-func diskFolder(t *testing.T) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("/var/tmp", "wprof-sql-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	return folder
 }
 
 // check compares both engines, and DuckDB on the lines, with what the lines say.
