@@ -9,8 +9,8 @@ import (
 
 // kill is a process that the kernel killed for lack of memory.
 type kill struct {
-	at            int64
-	victim, asker *who // asker is the thread that needed a page
+	at                int64
+	victim, requester *who // requester is the thread that needed a page
 }
 
 // maxKills bounds the kills that are kept; all are counted.
@@ -21,8 +21,8 @@ func (c *Collector) addKill(e *format.Event, t *sourceType) {
 	if v == nil {
 		return
 	}
-	one := kill{at: e.Happened(), victim: c.whoIs(format.TaskID(v.ID())), asker: c.whoIs(e.Task)}
-	if !one.victim.isSelected && !one.asker.isSelected {
+	one := kill{at: e.Happened(), victim: c.whoIs(format.TaskID(v.ID())), requester: c.whoIs(e.Task)}
+	if !one.victim.isSelected && !one.requester.isSelected {
 		return
 	}
 	if c.sources.killed++; len(c.sources.kills) < maxKills {
@@ -37,13 +37,13 @@ func (f *finder) oomKills() {
 		return
 	}
 	var victims []string
-	var cgroups, askers parts
+	var cgroups, requesters parts
 	for _, one := range s.kills {
 		if len(victims) < maxListed {
 			victims = append(victims, f.nameOf(one.victim.pid, one.victim.process))
 		}
 		cgroups.add(f.c.names.text[one.victim.cgroup], 1, 1)
-		askers.add(f.c.names.thread(one.asker), 1, 1)
+		requesters.add(f.c.names.thread(one.requester), 1, 1)
 	}
 	first := s.kills[0]
 	pid, name, text := first.victim.pid, first.victim.process, victims[0]+" was killed for lack of memory"
@@ -54,7 +54,7 @@ func (f *finder) oomKills() {
 	for _, one := range []struct {
 		before string
 		parts  parts
-	}{{"in cgroup ", cgroups}, {"the page was for ", askers}} {
+	}{{"in cgroup ", cgroups}, {"the page was for ", requesters}} {
 		if len(one.parts) == 1 {
 			text += "; " + one.before + one.parts[0].Name
 		} else if found := listed(one.parts.sorted(maxListed), int64(len(s.kills))); found != "" {
