@@ -35,6 +35,8 @@ type Options struct {
 	Follow       bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
+	preemptible     bool // tests: as on kernels that preempt threads in programs of tracepoints
+	skipsFirst      bool // tests: leave out programs for which there is a second one, as if the kernel skipped them
 	copyRawProgram  bool // tests: as on kernels without cookies for raw tracepoints
 	checkStacks     bool // tests: compare each stack with the kernel's own walk
 }

@@ -150,6 +150,27 @@ static __always_inline __u64 room_of(__u64 size)
 }
 
 /*
+ * Threads can be preempted in programs of tracepoints, since the kernel guards these by SRCU (include/linux/tracepoint.h). One that lost
+ * its CPU between taking room and publishing would hold up the ring's reader until it runs again.
+ */
+const volatile bool preemptible;
+
+extern void bpf_preempt_disable(void) __ksym __weak; /* since 6.10 */
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+static __always_inline void hold_cpu(void)
+{
+	if (preemptible)
+		bpf_preempt_disable();
+}
+
+static __always_inline void release_cpu(void)
+{
+	if (preemptible)
+		bpf_preempt_enable();
+}
+
+/*
  * Room that sources leave free in a ring: a source that floods takes no room from events of the scheduler. Where rings of the default
  * size fill, switches need a quarter of one for as long as a reader that stands still for a second leaves it.
  */
@@ -217,16 +238,22 @@ static __always_inline long find_room(struct ring *ring, __u32 number, __u64 byt
 /* Room for a record of size bytes, after its header, that leaves some bytes free; NULL: there is none. */
 static __always_inline void *claim_part(struct ring *ring, __u32 number, __u64 size, __u64 leave)
 {
-	long at = find_room(ring, number, room_of(size), leave);
 	__u32 slot;
 	char *chunk;
+	long at;
 
-	if (at < 0)
+	hold_cpu();
+	at = find_room(ring, number, room_of(size), leave);
+	if (at < 0) {
+		release_cpu();
 		return NULL;
+	}
 	slot = number * ring_chunks + ((__u64)at >> chunk_shift & (ring_chunks - 1));
 	chunk = bpf_map_lookup_elem(&chunks, &slot);
-	if (!chunk)
+	if (!chunk) {
+		release_cpu();
 		return NULL;
+	}
 	/* Else the compiler may put the sign, which it knows, into the mask, and the verifier of 6.1 sees no bounds. */
 	barrier_var(at);
 	return chunk + ((__u64)at & ((1ULL << chunk_shift) - 8)) + sizeof(__u64);
@@ -248,6 +275,7 @@ static __always_inline void publish(void *rec, __u64 header)
 #else
 	__sync_lock_test_and_set(to, header);
 #endif
+	release_cpu();
 }
 
 static __always_inline void submit(void *rec, __u32 size)

@@ -19,7 +19,7 @@ type ProgramStat struct {
 	Name            string
 	Runs            uint64
 	Time            time.Duration
-	RecursionMisses uint64 // events for which it was not run, because it was running on that CPU already
+	RecursionMisses uint64 // events for which it was not run, because it was running on that CPU already, and no other one was instead
 }
 
 // Programs returns the counts of the programs, in the order in which they are attached.
@@ -34,7 +34,11 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the statistics of program %s: %w", p.name, err)
 		}
-		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, stats.RecursionMisses})
+		lost, err := t.lostBySkipping(p, stats.RecursionMisses)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, lost})
 	}
 	return t.addRawPrograms(all)
 }

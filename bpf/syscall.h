@@ -41,7 +41,10 @@ const volatile __u32 call_slot_mask; /* entries of call_slots - 1 */
 volatile __u64 calls_attached_at; /* when the programs were attached; 0: not yet */
 volatile bool calls_frozen;	  /* the window has closed: calls that are open stay so */
 
-/* The state of each thread, see call_slot(): a time, CLOCK_MONOTONIC ns, shifted by 1, and whether it is in a call since then. */
+/*
+ * The state of each thread, see call_slot(): a time, CLOCK_MONOTONIC ns, whether it is in a call since then, and whether the first program
+ * of the end has run since the second one has.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -50,7 +53,8 @@ struct {
 } call_slots SEC(".maps");
 
 #define CALL_OPEN 1
-#define CALL_TIME_SHIFT 1
+#define CALL_ENDED 2
+#define CALL_TIME_SHIFT 2
 
 #define KEPT_CALLS 4096
 #define CALL_PATHS (2 * CALL_PATH)
@@ -318,6 +322,18 @@ static __noinline int write_call_with_paths(struct call *call, __s64 ret)
 	return 0;
 }
 
+/*
+ * The kernel skips a program on a CPU where a preempted thread is in it. So there are two of the entry and two of the end, and the second
+ * does what the first one was skipped for. The end of a call of which both were skipped is missing when the next one begins.
+ */
+volatile __u64 skipped_ends;
+
+static __always_inline void count_skipped_end(struct task_struct *task, __u64 state)
+{
+	if (state & CALL_OPEN && state >> CALL_TIME_SHIFT >= task->start_time && armed && passes_filter_noinline(task))
+		__sync_fetch_and_add(&skipped_ends, 1);
+}
+
 /* A call at whose end its registers or its descriptor are gone. */
 static __always_inline void keep_call(struct task_struct *task, struct pt_regs *regs, __u32 number, enum call_abi abi, __u64 start)
 {
@@ -339,8 +355,7 @@ static __always_inline void keep_call(struct task_struct *task, struct pt_regs *
 	put_scratch(s);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
+static __always_inline int begin_call(struct pt_regs *regs, long id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	enum call_abi abi = abi_of(task, regs);
@@ -351,11 +366,27 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
 	slot = call_slot(task->pid);
 	if (!slot)
 		return 0;
+	if (preemptible)
+		count_skipped_end(task, *slot);
 	now = bpf_ktime_get_ns();
 	*slot = now << CALL_TIME_SHIFT | CALL_OPEN;
 	if (shape_of(id, abi) & SHAPE_KEPT)
 		keep_call(task, regs, id, abi, now);
 	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
+{
+	return begin_call(regs, id);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(sys_enter_again, struct pt_regs *regs, long id)
+{
+	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
+
+	return slot && *slot & CALL_OPEN ? 0 : begin_call(regs, id);
 }
 
 static __always_inline void end_kept(struct task_struct *task, __u64 key, struct kept_call *kept, __s64 ret)
@@ -374,8 +405,8 @@ static __always_inline __u64 first_start(struct task_struct *task)
 	return task->start_time < calls_attached_at ? calls_attached_at : 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
+/* mark is CALL_ENDED, or 0 in the second program. */
+static __always_inline int end_call(struct pt_regs *regs, long ret, __u64 mark)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	enum call_abi abi = abi_of(task, regs);
@@ -395,7 +426,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	}
 	state = *slot;
-	*slot = state & ~(__u64)CALL_OPEN;
+	*slot = (state & ~(__u64)CALL_OPEN) | mark;
 	if (is_kept) {
 		__u64 key = (__u64)task;
 		struct kept_call *kept = bpf_map_lookup_elem(&kept_calls, &key);
@@ -409,7 +440,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	call.start = state & CALL_OPEN ? state >> CALL_TIME_SHIFT : 0;
 	if (state >> CALL_TIME_SHIFT < task->start_time) {
-		*slot = task->start_time << CALL_TIME_SHIFT;
+		*slot = task->start_time << CALL_TIME_SHIFT | mark;
 		call.start = first_start(task);
 		if (!call.start)
 			return 0;
@@ -427,6 +458,23 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		write_call_with_paths(&call, ret);
 	else
 		write_call(task, &call, NULL, ret, 0);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
+{
+	return end_call(regs, ret, CALL_ENDED);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(sys_exit_again, struct pt_regs *regs, long ret)
+{
+	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
+
+	if (!slot || !(*slot & CALL_ENDED))
+		return end_call(regs, ret, 0);
+	*slot &= ~(__u64)CALL_ENDED;
 	return 0;
 }
 

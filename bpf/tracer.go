@@ -116,6 +116,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.options.findPreemptCount(spec, read.types); err != nil {
 		return err
 	}
+	if err := t.options.findPreemptible(spec, read.types); err != nil {
+		return err
+	}
 	dropUnusedMaps(spec)
 	rawTracepoint := spec.Programs[rawTracepointProgram]
 	delete(spec.Programs, rawTracepointProgram) // not every kernel accepts it as it is

@@ -132,7 +132,9 @@ const (
 	wprofProgSoftirqRaise               = "softirq_raise"
 	wprofProgSwitchFinished             = "switch_finished"
 	wprofProgSysEnter                   = "sys_enter"
+	wprofProgSysEnterAgain              = "sys_enter_again"
 	wprofProgSysExit                    = "sys_exit"
+	wprofProgSysExitAgain               = "sys_exit_again"
 	wprofProgTaskRename                 = "task_rename"
 	wprofProgTasks                      = "tasks"
 	wprofProgTcpRetransmitSkb           = "tcp_retransmit_skb"
@@ -172,6 +174,7 @@ const (
 	wprofVarOffcpuUser                  = "offcpu_user"
 	wprofVarOtherCallsWanted            = "other_calls_wanted"
 	wprofVarPageBytes                   = "page_bytes"
+	wprofVarPreemptible                 = "preemptible"
 	wprofVarProbeFired                  = "probe_fired"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
@@ -182,6 +185,7 @@ const (
 	wprofVarSampleUser                  = "sample_user"
 	wprofVarSeeding                     = "seeding"
 	wprofVarSinceEnabled                = "since_enabled"
+	wprofVarSkippedEnds                 = "skipped_ends"
 	wprofVarSourceKernel                = "source_kernel"
 	wprofVarSourceUser                  = "source_user"
 	wprofVarSourcesEnabled              = "sources_enabled"
@@ -329,7 +333,9 @@ type wprofProgramSpecs struct {
 	SoftirqRaise               *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished             *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	SysEnter                   *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysEnterAgain              *ebpf.ProgramSpec `ebpf:"sys_enter_again"`
 	SysExit                    *ebpf.ProgramSpec `ebpf:"sys_exit"`
+	SysExitAgain               *ebpf.ProgramSpec `ebpf:"sys_exit_again"`
 	TaskRename                 *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                      *ebpf.ProgramSpec `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.ProgramSpec `ebpf:"tcp_retransmit_skb"`
@@ -413,6 +419,7 @@ type wprofVariableSpecs struct {
 	OffcpuUser       *ebpf.VariableSpec `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
 	PageBytes        *ebpf.VariableSpec `ebpf:"page_bytes"`
+	Preemptible      *ebpf.VariableSpec `ebpf:"preemptible"`
 	ProbeFired       *ebpf.VariableSpec `ebpf:"probe_fired"`
 	Records          *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes        *ebpf.VariableSpec `ebpf:"ring_bytes"`
@@ -423,6 +430,7 @@ type wprofVariableSpecs struct {
 	SampleUser       *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding          *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceEnabled     *ebpf.VariableSpec `ebpf:"since_enabled"`
+	SkippedEnds      *ebpf.VariableSpec `ebpf:"skipped_ends"`
 	SourceKernel     *ebpf.VariableSpec `ebpf:"source_kernel"`
 	SourceUser       *ebpf.VariableSpec `ebpf:"source_user"`
 	SourcesEnabled   *ebpf.VariableSpec `ebpf:"sources_enabled"`
@@ -569,6 +577,7 @@ type wprofVariables struct {
 	OffcpuUser       *ebpf.Variable `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.Variable `ebpf:"other_calls_wanted"`
 	PageBytes        *ebpf.Variable `ebpf:"page_bytes"`
+	Preemptible      *ebpf.Variable `ebpf:"preemptible"`
 	ProbeFired       *ebpf.Variable `ebpf:"probe_fired"`
 	Records          *ebpf.Variable `ebpf:"records"`
 	RingBytes        *ebpf.Variable `ebpf:"ring_bytes"`
@@ -579,6 +588,7 @@ type wprofVariables struct {
 	SampleUser       *ebpf.Variable `ebpf:"sample_user"`
 	Seeding          *ebpf.Variable `ebpf:"seeding"`
 	SinceEnabled     *ebpf.Variable `ebpf:"since_enabled"`
+	SkippedEnds      *ebpf.Variable `ebpf:"skipped_ends"`
 	SourceKernel     *ebpf.Variable `ebpf:"source_kernel"`
 	SourceUser       *ebpf.Variable `ebpf:"source_user"`
 	SourcesEnabled   *ebpf.Variable `ebpf:"sources_enabled"`
@@ -688,7 +698,9 @@ type wprofPrograms struct {
 	SoftirqRaise               *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished             *ebpf.Program `ebpf:"switch_finished"`
 	SysEnter                   *ebpf.Program `ebpf:"sys_enter"`
+	SysEnterAgain              *ebpf.Program `ebpf:"sys_enter_again"`
 	SysExit                    *ebpf.Program `ebpf:"sys_exit"`
+	SysExitAgain               *ebpf.Program `ebpf:"sys_exit_again"`
 	TaskRename                 *ebpf.Program `ebpf:"task_rename"`
 	Tasks                      *ebpf.Program `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.Program `ebpf:"tcp_retransmit_skb"`
@@ -786,7 +798,9 @@ func (p *wprofPrograms) Close() error {
 		p.SoftirqRaise,
 		p.SwitchFinished,
 		p.SysEnter,
+		p.SysEnterAgain,
 		p.SysExit,
+		p.SysExitAgain,
 		p.TaskRename,
 		p.Tasks,
 		p.TcpRetransmitSkb,

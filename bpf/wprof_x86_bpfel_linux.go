@@ -137,7 +137,9 @@ const (
 	wprofProgSoftirqRaise               = "softirq_raise"
 	wprofProgSwitchFinished             = "switch_finished"
 	wprofProgSysEnter                   = "sys_enter"
+	wprofProgSysEnterAgain              = "sys_enter_again"
 	wprofProgSysExit                    = "sys_exit"
+	wprofProgSysExitAgain               = "sys_exit_again"
 	wprofProgTaskRename                 = "task_rename"
 	wprofProgTasks                      = "tasks"
 	wprofProgTcpRetransmitSkb           = "tcp_retransmit_skb"
@@ -181,6 +183,7 @@ const (
 	wprofVarPageBytes                   = "page_bytes"
 	wprofVarPreemptCountFromRq          = "preempt_count_from_rq"
 	wprofVarPreemptCountLocation        = "preempt_count_location"
+	wprofVarPreemptible                 = "preemptible"
 	wprofVarProbeFired                  = "probe_fired"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
@@ -191,6 +194,7 @@ const (
 	wprofVarSampleUser                  = "sample_user"
 	wprofVarSeeding                     = "seeding"
 	wprofVarSinceEnabled                = "since_enabled"
+	wprofVarSkippedEnds                 = "skipped_ends"
 	wprofVarSourceKernel                = "source_kernel"
 	wprofVarSourceUser                  = "source_user"
 	wprofVarSourcesEnabled              = "sources_enabled"
@@ -339,7 +343,9 @@ type wprofProgramSpecs struct {
 	SoftirqRaise               *ebpf.ProgramSpec `ebpf:"softirq_raise"`
 	SwitchFinished             *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	SysEnter                   *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysEnterAgain              *ebpf.ProgramSpec `ebpf:"sys_enter_again"`
 	SysExit                    *ebpf.ProgramSpec `ebpf:"sys_exit"`
+	SysExitAgain               *ebpf.ProgramSpec `ebpf:"sys_exit_again"`
 	TaskRename                 *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks                      *ebpf.ProgramSpec `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.ProgramSpec `ebpf:"tcp_retransmit_skb"`
@@ -432,6 +438,7 @@ type wprofVariableSpecs struct {
 	PageBytes            *ebpf.VariableSpec `ebpf:"page_bytes"`
 	PreemptCountFromRq   *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.VariableSpec `ebpf:"preempt_count_location"`
+	Preemptible          *ebpf.VariableSpec `ebpf:"preemptible"`
 	ProbeFired           *ebpf.VariableSpec `ebpf:"probe_fired"`
 	Records              *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes            *ebpf.VariableSpec `ebpf:"ring_bytes"`
@@ -442,6 +449,7 @@ type wprofVariableSpecs struct {
 	SampleUser           *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding              *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceEnabled         *ebpf.VariableSpec `ebpf:"since_enabled"`
+	SkippedEnds          *ebpf.VariableSpec `ebpf:"skipped_ends"`
 	SourceKernel         *ebpf.VariableSpec `ebpf:"source_kernel"`
 	SourceUser           *ebpf.VariableSpec `ebpf:"source_user"`
 	SourcesEnabled       *ebpf.VariableSpec `ebpf:"sources_enabled"`
@@ -603,6 +611,7 @@ type wprofVariables struct {
 	PageBytes            *ebpf.Variable `ebpf:"page_bytes"`
 	PreemptCountFromRq   *ebpf.Variable `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.Variable `ebpf:"preempt_count_location"`
+	Preemptible          *ebpf.Variable `ebpf:"preemptible"`
 	ProbeFired           *ebpf.Variable `ebpf:"probe_fired"`
 	Records              *ebpf.Variable `ebpf:"records"`
 	RingBytes            *ebpf.Variable `ebpf:"ring_bytes"`
@@ -613,6 +622,7 @@ type wprofVariables struct {
 	SampleUser           *ebpf.Variable `ebpf:"sample_user"`
 	Seeding              *ebpf.Variable `ebpf:"seeding"`
 	SinceEnabled         *ebpf.Variable `ebpf:"since_enabled"`
+	SkippedEnds          *ebpf.Variable `ebpf:"skipped_ends"`
 	SourceKernel         *ebpf.Variable `ebpf:"source_kernel"`
 	SourceUser           *ebpf.Variable `ebpf:"source_user"`
 	SourcesEnabled       *ebpf.Variable `ebpf:"sources_enabled"`
@@ -723,7 +733,9 @@ type wprofPrograms struct {
 	SoftirqRaise               *ebpf.Program `ebpf:"softirq_raise"`
 	SwitchFinished             *ebpf.Program `ebpf:"switch_finished"`
 	SysEnter                   *ebpf.Program `ebpf:"sys_enter"`
+	SysEnterAgain              *ebpf.Program `ebpf:"sys_enter_again"`
 	SysExit                    *ebpf.Program `ebpf:"sys_exit"`
+	SysExitAgain               *ebpf.Program `ebpf:"sys_exit_again"`
 	TaskRename                 *ebpf.Program `ebpf:"task_rename"`
 	Tasks                      *ebpf.Program `ebpf:"tasks"`
 	TcpRetransmitSkb           *ebpf.Program `ebpf:"tcp_retransmit_skb"`
@@ -821,7 +833,9 @@ func (p *wprofPrograms) Close() error {
 		p.SoftirqRaise,
 		p.SwitchFinished,
 		p.SysEnter,
+		p.SysEnterAgain,
 		p.SysExit,
+		p.SysExitAgain,
 		p.TaskRename,
 		p.Tasks,
 		p.TcpRetransmitSkb,

@@ -41,6 +41,7 @@ type Program struct {
 	Instead  string // the program that does the same on kernels that lack the tracepoint; "": none
 	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
 	Skipped  bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
+	Again    bool   // it does what the program before it was skipped for, on kernels that preempt threads in programs
 	Event    Event  // it has no tracepoint: it runs for each such event of each CPU
 }
 
