@@ -49,6 +49,14 @@ func (f *TypeField) Is(t ValueType) bool { return f.Type == uint32(t) }
 // Int is the value of a signed number, a duration, a time or an enumeration.
 func (v *Value) Int() int64 { return int64(v.Number) }
 
+// IsUnknown reports whether the value is not known, which its field's hint lets it be.
+func (v *Value) IsUnknown() bool {
+	if v.Field.Hint != uint32(ValueHint_HINT_OR_UNKNOWN) {
+		return false
+	}
+	return v.Number == 0 && !v.Field.Is(ValueType_VALUE_INT) || v.Int() == -1 && v.Field.Is(ValueType_VALUE_INT)
+}
+
 // Float is the value of a floating-point number.
 func (v *Value) Float() float64 { return math.Float64frombits(v.Number) }
 
@@ -146,10 +154,12 @@ func (f *TypeField) problem() string {
 		return fmt.Sprintf("has a unit of more than %d bytes", maxTypeText)
 	case len(f.Names) > maxEnumNames:
 		return fmt.Sprintf("names %d numbers, more than %d", len(f.Names), maxEnumNames)
-	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= uint32(ValueHint_HINT_COUNTER_AT_START):
+	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= uint32(ValueHint_HINT_OR_UNKNOWN):
 		return "is a list, which cannot be a name, a key, a counter or a track"
 	case (f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_COUNTER_AT_START)) && !f.isNumber():
 		return "is a counter and no number"
+	case f.Hint == uint32(ValueHint_HINT_OR_UNKNOWN) && !f.Is(ValueType_VALUE_UINT) && !f.Is(ValueType_VALUE_INT) && !f.Is(ValueType_VALUE_DURATION):
+		return "may be unknown and is no number"
 	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
 		return "says whether an interrupt is the thread's own, and is no boolean"
 	}

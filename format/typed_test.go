@@ -101,6 +101,7 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 		"not the shape":    {Ends: 1},
 		"which cannot be":  {Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: true, Hint: uint32(ValueHint_HINT_NAME)}}},
 		"no number":        {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_COUNTER)}}},
+		"may be unknown":   {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_OR_UNKNOWN)}}},
 		"no boolean":       {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_OWN)}}},
 	} {
 		if def.Name = []byte("x"); want == "has no name" {
@@ -115,7 +116,7 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 // A hint that only a newer version knows counts as none, also that of a list.
 func TestUnknownHintsAreNone(t *testing.T) {
 	for _, isList := range []bool{false, true} {
-		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_COUNTER_AT_START) + 1}}}
+		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_OR_UNKNOWN) + 1}}}
 		if got := def.Problem(); got != "" {
 			t.Error(got)
 		}

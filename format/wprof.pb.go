@@ -498,6 +498,7 @@ const (
 	ValueHint_HINT_OWN              ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
 	ValueHint_HINT_TRACK            ValueHint = 6 // the event's track is that of the type with this value behind its name
 	ValueHint_HINT_COUNTER_AT_START ValueHint = 7 // of a span: what the counter in the next field was when it began
+	ValueHint_HINT_OR_UNKNOWN       ValueHint = 8 // of a number or duration: 0, of a signed number -1, means that it is not known
 )
 
 // Enum value maps for ValueHint.
@@ -511,6 +512,7 @@ var (
 		5: "HINT_OWN",
 		6: "HINT_TRACK",
 		7: "HINT_COUNTER_AT_START",
+		8: "HINT_OR_UNKNOWN",
 	}
 	ValueHint_value = map[string]int32{
 		"HINT_NONE":             0,
@@ -521,6 +523,7 @@ var (
 		"HINT_OWN":              5,
 		"HINT_TRACK":            6,
 		"HINT_COUNTER_AT_START": 7,
+		"HINT_OR_UNKNOWN":       8,
 	}
 )
 
@@ -3454,7 +3457,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x0eTypeInterrupts\x12\x16\n" +
 	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
 	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
-	"\x0fINTERRUPTS_SOFT\x10\x02*\x90\x01\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*\xa5\x01\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
@@ -3464,7 +3467,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\bHINT_OWN\x10\x05\x12\x0e\n" +
 	"\n" +
 	"HINT_TRACK\x10\x06\x12\x19\n" +
-	"\x15HINT_COUNTER_AT_START\x10\a*\xc8\x02\n" +
+	"\x15HINT_COUNTER_AT_START\x10\a\x12\x13\n" +
+	"\x0fHINT_OR_UNKNOWN\x10\b*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +

@@ -47,7 +47,7 @@ func (c *checker) known(d *format.EventType) {
 		c.found("definitions", "event type %d has an unknown kind of interrupt, %d", d.Id, d.Interrupts)
 	}
 	for _, f := range d.Fields {
-		if f.Hint > uint32(format.ValueHint_HINT_COUNTER_AT_START) {
+		if f.Hint > uint32(format.ValueHint_HINT_OR_UNKNOWN) {
 			c.found("definitions", "field %q of event type %d has an unknown hint, %d", f.Name, d.Id, f.Hint)
 		}
 	}

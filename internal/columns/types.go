@@ -149,7 +149,7 @@ func argField(index int, f *format.TypeField) field[event] {
 		})
 	}
 	isNull := func(a *records.Arg) bool {
-		return a == nil || a.Type == format.ValueType_VALUE_STACK && a.Number == 0
+		return a == nil || a.Unknown || a.Type == format.ValueType_VALUE_STACK && a.Number == 0
 	}
 	integer := func(e *event) (int64, bool) {
 		if a := get(e); !isNull(a) {

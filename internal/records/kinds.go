@@ -356,7 +356,7 @@ func table() []KindInfo {
 				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "duration of a span"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start of a span; absent if before the window"},
 				openField(),
-				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, null for no thread or stack; bytes as hexadecimal digits, addresses and other numbers that are shown in hexadecimal as texts (0x1f), times like ts, durations like dur, enumerations by name, lists as arrays; beyond 256 KiB of texts in an event, texts are \"(left out)\""},
+				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, null for no thread or stack, and for a number that is not known; bytes as hexadecimal digits, addresses and other numbers that are shown in hexadecimal as texts (0x1f), times like ts, durations like dur, enumerations by name, lists as arrays; beyond 256 KiB of texts in an event, texts are \"(left out)\""},
 			},
 		},
 	}

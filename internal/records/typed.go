@@ -15,6 +15,7 @@ type Arg struct {
 	Type     format.ValueType
 	List     bool
 	Hex      bool   // of a number: it is shown in hexadecimal
+	Unknown  bool   // it has no value
 	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, 0 for none, of lists the number of elements
 	Text     string // of texts, named enumerations, and bytes as hexadecimal digits; valid UTF-8
 	Task     *Task  // nil: none
@@ -112,7 +113,7 @@ func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 }
 
 func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
-	a.List, a.Elements, a.Number = false, nil, v.Number
+	a.List, a.Elements, a.Number, a.Unknown = false, nil, v.Number, v.IsUnknown()
 	id := v.ID()
 	switch a.Type {
 	case format.ValueType_VALUE_BYTES:
@@ -181,6 +182,9 @@ func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []b
 			b = AppendArg(b, &a.Elements[i], appendTime)
 		}
 		return append(b, ']')
+	}
+	if a.Unknown {
+		return append(b, "null"...)
 	}
 	switch a.Type {
 	case format.ValueType_VALUE_UINT, format.ValueType_VALUE_INT:

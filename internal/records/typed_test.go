@@ -124,3 +124,26 @@ func TestBytesAreDigitsAndNoStackIsNull(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestNumbersThatAreNotKnownAreNull(t *testing.T) {
+	m := &Maker{}
+	value := func(kind format.ValueType, hint format.ValueHint, number int64) Arg {
+		f := &format.TypeField{Type: uint32(kind), Hint: uint32(hint)}
+		return m.single(Arg{Name: "a", Type: kind}, &format.Value{Field: f, Number: uint64(number)}, nil)
+	}
+	const unknown = format.ValueHint_HINT_OR_UNKNOWN
+	for want, a := range map[string]Arg{
+		`{"a":0}`:  value(format.ValueType_VALUE_INT, unknown, 0),
+		`{"a":-1}`: value(format.ValueType_VALUE_INT, format.ValueHint_HINT_NONE, -1),
+		`{"a":1}`:  value(format.ValueType_VALUE_UINT, unknown, 1),
+	} {
+		if got := string(AppendArgs(nil, []Arg{a}, nil)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for _, a := range []Arg{value(format.ValueType_VALUE_INT, unknown, -1), value(format.ValueType_VALUE_UINT, unknown, 0), value(format.ValueType_VALUE_DURATION, unknown, 0)} {
+		if got, want := string(AppendArgs(nil, []Arg{a}, nil)), `{"a":null}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -33,6 +33,12 @@ func hex(f *format.TypeField) *format.TypeField {
 	return f
 }
 
+// orUnknown is for numbers of which 0, of signed ones -1, means that they are not known.
+func orUnknown(f *format.TypeField) *format.TypeField {
+	f.Hint = uint32(format.ValueHint_HINT_OR_UNKNOWN)
+	return f
+}
+
 // numbered names consecutive numbers.
 func numbered(first int64, names ...string) (all []*format.EnumName) {
 	for i, name := range names {

@@ -13,11 +13,11 @@ func openInterrupts() Program { return Program{Name: "open_interrupts", AtClose:
 
 // interruptTypes are spans on the tracks of CPUs.
 func interruptTypes() []Type {
-	delay := Field("delay", format.ValueType_VALUE_DURATION)
+	delay := orUnknown(Field("delay", format.ValueType_VALUE_DURATION))
 	function := name(Field("function", format.ValueType_VALUE_TEXT))
 	own := Field("own", format.ValueType_VALUE_BOOL)
 	own.Hint = uint32(format.ValueHint_HINT_OWN)
-	sender := Field("sender", format.ValueType_VALUE_INT)
+	sender := orUnknown(Field("sender", format.ValueType_VALUE_INT))
 	return []Type{
 		{
 			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",

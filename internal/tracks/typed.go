@@ -114,6 +114,9 @@ func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
 			i.Stack = d.stack(format.StackID(v.ID()))
 			continue
 		}
+		if v.IsUnknown() {
+			continue
+		}
 		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
 			a.Name = t.args[n]
 			i.Args = append(i.Args, a)

@@ -533,3 +533,17 @@ func TestInterruptsAreDrawnInTheThreadsSlice(t *testing.T) {
 		12-61 hardirq on "" of thread 20
 		66-71 hardirq on "Interrupts" of cpu 1 irq=2`)
 }
+
+// A number that is not known is no argument.
+func TestNumbersThatAreNotKnownAreLeftOut(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="ipi" on=cpu
+		  field "delay" type=duration hint=or_unknown
+		  field "sender" type=int hint=or_unknown
+		+1 cpu0 typed 2 type=1 .delay=3 .sender=0
+		+2 cpu0 typed 2 type=1 .delay=0 .sender=-1
+	`, `
+		2-2 ipi on "ipi" of cpu 0 delay=3 sender=0
+		3-3 ipi on "ipi" of cpu 0
+	`)
+}
