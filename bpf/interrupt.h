@@ -22,6 +22,7 @@
 /* include/linux/preempt.h */
 #define SERVING_SOFTIRQ 0x100
 #define IN_HARDIRQ_OR_NMI 0xff0000
+#define NMI_MASK 0xf00000
 
 #if defined(__TARGET_ARCH_x86)
 

@@ -3,6 +3,8 @@
  * Requests of io_uring, as spans from submission to completion.
  *
  * The map has room for 65,536 requests; the oldest ones are dropped if there are more.
+ *
+ * Cannot see: requests that are to have no completion if they succeed (IOSQE_CQE_SKIP_SUCCESS), and those that are refused when they are prepared.
  */
 #ifndef WPROF_IOURING_H
 #define WPROF_IOURING_H
@@ -23,12 +25,14 @@ struct {
 	__type(value, struct ring_request);
 } ring_requests SEC(".maps");
 
+#define REQ_F_CQE_SKIP (1 << 6) /* IOSQE_CQE_SKIP_SUCCESS: the kernel does not report the completion, unless it fails */
+
 static __always_inline int submitted(struct io_kiocb *req, __u64 key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct ring_request request = {};
 
-	if (!passes_filter_noinline(task))
+	if (req->flags & REQ_F_CQE_SKIP || !passes_filter_noinline(task))
 		return 0;
 	request.submitted = bpf_ktime_get_ns();
 	request.tid = task->pid;

@@ -140,6 +140,7 @@ struct io_cqe {
 
 struct io_kiocb {
 	__u8 opcode;
+	__u64 flags; /* up to 6.7 32 bits */
 	struct io_cqe cqe;
 };
 
@@ -172,6 +173,8 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live; /* threads that have not exited */
+	int group_exit_code;
+	unsigned int flags;
 };
 
 struct upid {

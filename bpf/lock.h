@@ -3,9 +3,10 @@
  * Contention of kernel locks, as spans of the threads that wait, from the first try that fails until the lock is held or given up.
  *
  * A thread waits for one sleeping lock at a time: mutexes, read-write semaphores, real-time and per-CPU locks. While it does, and in interrupts,
- * spinlocks may be contended: each CPU keeps those, innermost last.
+ * spinlocks may be contended: each CPU keeps one for each context.
  *
- * Cannot see: locks that are taken at once, and how long they are held. Only mutexes and read-write semaphores know their owner.
+ * Cannot see: locks that are taken at once, and how long they are held. Only mutexes and read-write semaphores know their owner. Where the
+ * preempt count cannot be read (see interrupt.h), a spinlock that an interrupt waits for hides the one that it interrupts the wait for.
  */
 #ifndef WPROF_LOCK_H
 #define WPROF_LOCK_H
@@ -37,12 +38,15 @@ struct {
 	__type(value, struct lock_wait);
 } lock_waits SEC(".maps");
 
-#define SPINS 4 /* a power of two; contexts of a CPU: thread, soft interrupt, hard interrupt, NMI */
+enum context { IN_THREAD, IN_SOFTIRQ, IN_HARDIRQ, IN_NMI, CONTEXTS };
+
+struct spin {
+	struct lock_wait wait;
+	__u64 task; /* the thread, or the one that is interrupted */
+};
 
 struct spins {
-	__u32 count;
-	__u32 pad;
-	struct lock_wait waits[SPINS];
+	struct spin in[CONTEXTS];
 };
 
 struct {
@@ -52,11 +56,23 @@ struct {
 	__type(value, struct spins);
 } spinning SEC(".maps");
 
-static __always_inline struct spins *spins_here(void)
+static __always_inline enum context context_of(struct task_struct *task)
+{
+	__u32 count = preempt_count(task);
+
+	if (count & NMI_MASK)
+		return IN_NMI;
+	if (count & IN_HARDIRQ_OR_NMI)
+		return IN_HARDIRQ;
+	return count & SERVING_SOFTIRQ ? IN_SOFTIRQ : IN_THREAD;
+}
+
+static __always_inline struct spin *spin_here(struct task_struct *task)
 {
 	__u32 key = 0;
+	struct spins *spins = bpf_map_lookup_elem(&spinning, &key);
 
-	return bpf_map_lookup_elem(&spinning, &key);
+	return spins ? &spins->in[bounded(context_of(task), CONTEXTS)] : NULL;
 }
 
 static __always_inline bool is_spin(__u32 kind)
@@ -80,12 +96,21 @@ static __always_inline __u32 kernel_lock_owner(__u64 lock, __u32 kind)
 
 static __always_inline struct lock_wait *new_lock_wait(struct task_struct *task, __u32 kind)
 {
-	struct spins *spins;
+	struct spin *spin;
 
 	if (!is_spin(kind))
 		return bpf_task_storage_get(&lock_waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	spins = spins_here();
-	return spins ? &spins->waits[spins->count++ & (SPINS - 1)] : NULL;
+	spin = spin_here(task);
+	if (!spin)
+		return NULL;
+	spin->task = (__u64)task;
+	return &spin->wait;
+}
+
+/* A mutex begins once more when its waiter stops spinning. */
+static __always_inline bool begins_again(const struct lock_wait *wait, __u64 lock, __u32 kind)
+{
+	return kind & LOCK_MUTEX && wait->lock == lock && wait->start && wait->end < wait->start;
 }
 
 SEC("tp_btf/contention_begin")
@@ -99,8 +124,7 @@ int contention_begin(unsigned long long *ctx)
 	if (!passes_filter_noinline(task))
 		return 0;
 	wait = new_lock_wait(task, kind);
-	/* A mutex begins once more when its waiter stops spinning. */
-	if (!wait || (wait->start && wait->lock == lock && !is_spin(kind)))
+	if (!wait || begins_again(wait, lock, kind))
 		return 0;
 	wait->lock = lock;
 	wait->kind = kind & LOCK_MUTEX ? LOCK_MUTEX : kind;
@@ -112,16 +136,11 @@ int contention_begin(unsigned long long *ctx)
 /* The wait for a lock that ends; NULL: its begin was not seen. */
 static __always_inline struct lock_wait *ending_lock_wait(struct task_struct *task, __u64 lock)
 {
-	struct spins *spins = spins_here();
+	struct spin *spin = spin_here(task);
 	struct lock_wait *wait;
 
-	if (spins && spins->count) {
-		wait = &spins->waits[(spins->count - 1) & (SPINS - 1)];
-		if (wait->lock == lock) {
-			spins->count--;
-			return wait->start ? wait : NULL;
-		}
-	}
+	if (spin && spin->wait.start && spin->wait.lock == lock && spin->task == (__u64)task)
+		return &spin->wait;
 	wait = bpf_task_storage_get(&lock_waits, task, NULL, 0);
 	return wait && wait->start && wait->lock == lock ? wait : NULL;
 }

@@ -107,7 +107,7 @@ int netif_receive_skb(unsigned long long *ctx)
 	if (!packet_wanted(&p))
 		return 0;
 	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));
-	return write_of_queue(TYPE_RECEIVE, &p, device, queue ? queue - 1 : 0, skb->len);
+	return write_of_queue(TYPE_RECEIVE, &p, device, queue ? queue - 1 : 0, p.length);
 }
 
 #define BTF_COMPACT 3 /* BTF_F_COMPACT | BTF_F_NONAME of include/uapi/linux/bpf.h */
@@ -143,7 +143,7 @@ int kfree_skb(unsigned long long *ctx)
 	device = read_kernel_word(argument_word(ctx, 0) + bpf_core_field_offset(struct sk_buff, dev));
 	if (device)
 		name = intern_text(device + bpf_core_field_offset(struct net_device, name));
-	rec = reserve_packet(TYPE_DROP, &p, skb->len);
+	rec = reserve_packet(TYPE_DROP, &p, p.length);
 	if (!rec)
 		return 0;
 	rec->of[0] = reason;

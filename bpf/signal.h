@@ -52,13 +52,28 @@ static __always_inline __u64 handler_of(struct task_struct *task, __u64 address)
 	return id;
 }
 
+#define SIGKILL 9
+#define SIGNAL_GROUP_EXIT 0x4 /* include/linux/sched/signal.h */
+
+/*
+ * The signal that was sent. A signal that kills a process, exit_group() and execve() end its threads by a SIGKILL that nobody has sent:
+ * then it is the one that kills the process; 0: none.
+ */
+static __always_inline int sent_signal(struct task_struct *task, int number, void *info)
+{
+	if (number != SIGKILL || info)
+		return number;
+	return task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code & 0x7f : 0;
+}
+
 SEC("tp_btf/signal_deliver")
-int BPF_PROG(signal_deliver, int number, void *info, struct k_sigaction *action)
+int BPF_PROG(signal_deliver, int delivered, void *info, struct k_sigaction *action)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	int number = sent_signal(task, delivered, (void *)argument_word(ctx, 1));
 	__u64 address = (__u64)action->sa.sa_handler, handler, *values;
 
-	if (!armed || !passes_filter_noinline(task) || !within_limit(TYPE_DELIVERY))
+	if (!number || !armed || !passes_filter_noinline(task) || !within_limit(TYPE_DELIVERY))
 		return 0;
 	handler = address > 1 && may_define() ? handler_of(task, address) : 0;
 	values = reserve_typed(TYPE_DELIVERY, 0, 5);

@@ -36,7 +36,7 @@ func signalTypes() []Type {
 		{
 			Number: ringdata.TypeSignal, Feature: "signal", Doc: "signals, sent and delivered, with handlers",
 			Programs: []Program{{Name: "signal_generate", Writes: true}},
-			Def: instant("signal_sent", "signal", "Signals", format.TypeTrack_TRACK_THREAD,
+			Def: instant("signal_sent", "signal", "Signals sent", format.TypeTrack_TRACK_THREAD,
 				number, Field("target", format.ValueType_VALUE_TASK), Field("to_process", format.ValueType_VALUE_BOOL),
 				// TRACE_SIGNAL_DELIVERED and so on: include/trace/events/signal.h.
 				enum("result", numbered(0, "queued", "ignored", "already pending", "queue full", "information lost")...), code),
@@ -44,7 +44,7 @@ func signalTypes() []Type {
 		{
 			Number: ringdata.TypeDelivery, Feature: "signal",
 			Programs: []Program{{Name: "signal_deliver", Writes: true}},
-			Def: instant("signal_delivered", "signal", "Signals", format.TypeTrack_TRACK_THREAD,
+			Def: instant("signal_delivered", "signal", "Signals delivered", format.TypeTrack_TRACK_THREAD,
 				number, enum("action", numbered(0, "default", "ignore", "handler")...), code, Field("handler", format.ValueType_VALUE_STACK)),
 		},
 	}

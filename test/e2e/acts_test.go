@@ -144,7 +144,7 @@ func TestActsAreRecordedOnceEach(t *testing.T) {
 		t.Errorf("%d pages were touched, %d have faults", did.Pages, len(pages))
 	}
 	checkSourcesInEngine(t, file, map[string]string{
-		"Signals": "signal_sent,signal_delivered", "Page faults": "fault,major_fault", "Migrations": "migrate", "io_uring": "io_uring",
+		"Signals sent": "signal_sent", "Signals delivered": "signal_delivered", "Page faults": "fault,major_fault", "Migrations": "migrate", "io_uring": "io_uring",
 	})
 	if handler := handlerName(t, file); handler != "count_signal" {
 		t.Errorf("the handler is called %q", handler)
@@ -473,5 +473,23 @@ func checkDiskTracks(t *testing.T, file string) {
 		if got := fmt.Sprint(rows[0]["slices"], " ", rows[0]["depths"]); got != fmt.Sprint(want, " ", 2*want) {
 			t.Errorf("the engine has %s slices and depths of %s, the lines are %d", got, device, want)
 		}
+	}
+}
+
+// The kernel ends the threads of a process that a signal kills by a SIGKILL that nobody sends.
+func TestSignalThatKills(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "killed.wprof")
+	tools.Run(t, "wprof-record", "-f", "signal", "-o", file, "--", "sh", "-c", "sh -c 'kill -TERM $$' ; true")
+	var delivered []string
+	for _, l := range sourceLines(t, file, "signal_delivered") {
+		if signal, _ := l.Args["signal"].(string); l.Task.Comm == "sh" && l.Args["action"] == "default" && signal != "SIGCHLD" {
+			delivered = append(delivered, signal)
+		}
+	}
+	if !slices.Equal(delivered, []string{"SIGTERM"}) {
+		t.Errorf("%q were delivered to a process that SIGTERM killed", delivered)
+	}
+	if exits := tools.Run(t, "wprof-json", file); bytes.Count(exits, []byte(`"exit_signal":15`)) != 1 || bytes.Contains(exits, []byte(`"exit_signal":9`)) {
+		t.Errorf("no thread, or more than one, has exited by signal 15, or one has by signal 9")
 	}
 }

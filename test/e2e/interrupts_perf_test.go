@@ -191,3 +191,39 @@ func uptime(t *testing.T, file string) int64 {
 	}
 	return int64(seconds * 1e9)
 }
+
+// TestWaitsForLocksAreWithinTheirCalls records a thread that has waited for the same lock before the window opens. Each call waits for it
+// at most once.
+func TestWaitsForLocksAreWithinTheirCalls(t *testing.T) {
+	tools.NeedPrivilege(t)
+	program := exec.Command(compileC(t, "mappers"))
+	var out bytes.Buffer
+	program.Stdout = &out
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	file := filepath.Join(t.TempDir(), "lock.wprof")
+	tools.Run(t, "wprof-record", "-f", "lock", "--no-stacks", "-d700ms", "-o", file)
+	if err := program.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var tid int
+	var longest int64
+	if _, err := fmt.Sscan(out.String(), &tid, &longest); err != nil {
+		t.Fatalf("mappers wrote %q: %v", &out, err)
+	}
+	waits := 0
+	tools.WalkFile(t, file, func(r *format.Reader, e *format.Event) {
+		if e.Kind != format.KindTyped || string(r.EventType(e.TypeID()).Name) != "lock" || r.Task(e.Task).GetTid() != int32(tid) {
+			return
+		}
+		waits++
+		if start, _ := e.Start(); e.Happened()-start > longest {
+			t.Errorf("a wait for a lock of %d ns, in a call of %d ns at most", e.Happened()-start, longest)
+		}
+	})
+	if waits == 0 {
+		t.Error("the thread has no wait for a lock")
+	}
+}
