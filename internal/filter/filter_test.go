@@ -658,3 +658,10 @@ block events
   +0200 cpu0 cpu_left 2
 `)
 }
+
+// A report without conditions is about the whole machine, not about all threads that were selected.
+func TestNoConditionIsNoSelector(t *testing.T) {
+	if NewSelector(Spec{}, nil) != nil || NewSelector(Spec{NoIdle: true}, nil) == nil {
+		t.Error("a selector without conditions, or none with one")
+	}
+}

@@ -16,8 +16,11 @@ type TaskDefinitions interface {
 	Text(uint32) *format.Text // the path of its cgroup
 }
 
-// NewSelector returns a Selector.
+// NewSelector returns a Selector; nil: there is no condition.
 func NewSelector(spec Spec, defs TaskDefinitions) *Selector {
+	if !spec.IsAny() {
+		return nil
+	}
 	s := &Selector{spec: spec, defs: defs}
 	if spec.Children {
 		s.family = newFamily(&s.spec)

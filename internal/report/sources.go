@@ -195,11 +195,11 @@ const (
 	leastOfPackets = 0.01 // of all
 )
 
-// drops adds packets that were dropped.
+// drops adds packets that were dropped, of the whole machine: most are dropped in interrupts of whatever thread runs there.
 func (f *finder) drops() {
 	s := &f.c.sources
 	all := max(s.received, s.sent, s.dropped) // nearly all that are dropped were received or sent before
-	if f.of != f.c.all || perSecond(s.dropped, f.report.WindowNs) < leastDrops || Share(s.dropped, all) < leastOfPackets {
+	if f.c.o.Selector != nil || f.of != f.c.all || perSecond(s.dropped, f.report.WindowNs) < leastDrops || Share(s.dropped, all) < leastOfPackets {
 		return
 	}
 	var why, where, to, by parts
