@@ -139,6 +139,13 @@ const (
 	ExecOldTID
 )
 
+// Fields of TaskExit.
+const (
+	ExitTask = iota
+	ExitCode
+	ExitSignal
+)
+
 // LifeTask is the task of the kinds without other fields.
 const LifeTask = 0
 
@@ -319,7 +326,11 @@ func table() []KindInfo {
 		},
 		{
 			Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
-			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread"},
+				{Name: "exit_code", Type: TypeInt, Short: true, Opt: true, Doc: "what it passed to exit; absent if a signal killed it"},
+				{Name: "exit_signal", Type: TypeInt, Short: true, Opt: true, Doc: "number of the signal that killed it"},
+			},
 		},
 		{
 			Source: format.KindFree, Doc: "The kernel frees a thread; its thread id can be reused.",

@@ -186,7 +186,9 @@ func (m *Maker) Event(e *format.Event) error {
 	case TaskRename:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 		r.Text = m.tasks.of(e.Rename().Prev(), e.CPU).Comm
-	case TaskExit, TaskFree:
+	case TaskExit:
+		m.fillExit(r, e)
+	case TaskFree:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 	case Lost:
 		m.fillLost(r, e)
@@ -240,6 +242,17 @@ func (m *Maker) fillExec(r *Record, e *format.Event) {
 	if tid, has := e.Exec().OldTID(); has {
 		r.Values[0] = int64(tid)
 		r.Has |= 1 << ExecOldTID
+	}
+}
+
+func (m *Maker) fillExit(r *Record, e *format.Event) {
+	r.Tasks[0], r.Has = m.subject(e), 1<<ExitTask
+	code, signal := e.Exit().Status()
+	r.Values[0], r.Values[1] = int64(code), int64(signal)
+	if signal != 0 {
+		r.Has |= 1 << ExitSignal
+	} else {
+		r.Has |= 1 << ExitCode
 	}
 }
 

@@ -18,7 +18,7 @@ func TestTableFitsRecord(t *testing.T) {
 		Timer:      {"task": TimerTask, "stack_id": TimerStack},
 		Fork:       {"task": ForkTask, "child": ForkChild},
 		Exec:       {"task": ExecTask, "filename": ExecFilename, "old_tid": ExecOldTID},
-		TaskRename: {"task": LifeTask}, TaskExit: {"task": LifeTask}, TaskFree: {"task": LifeTask},
+		TaskRename: {"task": LifeTask}, TaskExit: {"task": ExitTask, "exit_code": ExitCode, "exit_signal": ExitSignal}, TaskFree: {"task": LifeTask},
 		Lost: {"dur": LostDuration, "start_ts": LostStart, "count": LostCount, "cause": LostCause, "what": LostWhat, "type": LostType, "open": LostOpen},
 		Gap:  {"dur": GapDuration, "start_ts": GapStart},
 		Typed: {"name": TypedName, "group": TypedGroup, "task": TypedTask, "phase": TypedPhase, "ends": TypedEnds, "key": TypedKey, "dur": TypedDuration,

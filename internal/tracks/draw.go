@@ -203,8 +203,8 @@ func (d *Drawer) happened(e *format.Event) {
 			return
 		}
 	case format.KindExit:
-		code := e.Args[format.ExitCode] // as wait(2) has it
-		i.Kind, i.Code, i.Signal = Exits, code>>8&0xff, code&0x7f
+		i.Kind = Exits
+		i.Code, i.Signal = e.Exit().Status()
 	default:
 		return
 	}
