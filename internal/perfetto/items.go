@@ -231,11 +231,7 @@ func (w *view) argument(a *tracks.Arg) {
 			w.seq.value(name, of.text)
 		}
 	case tracks.ArgTask:
-		text := w.label(a.Task)
-		if text == 0 {
-			text = w.text(string(stacks.Printable(a.Task.Def.Comm, stacks.Unnamed)))
-		}
-		w.seq.value(name, text)
+		w.seq.value(name, w.argumentLabel(a.Task))
 	}
 }
 

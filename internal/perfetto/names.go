@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -19,6 +20,21 @@ func (w *view) label(of *tracks.Task) uint64 {
 	}
 	return k.names.label
 }
+
+// argumentLabel returns the id of a task's name with its id, for an argument of an item.
+func (w *view) argumentLabel(of *tracks.Task) uint64 {
+	k := w.threads.known(of)
+	if k == nil {
+		return w.text(withTID(stacks.Printable(of.Def.Comm, stacks.Unnamed), of.Def.Tid))
+	}
+	w.refresh(k)
+	if k.names.argument == 0 {
+		k.names.argument = w.text(w.calledWithID(k))
+	}
+	return k.names.argument
+}
+
+func withTID(name []byte, tid int32) string { return string(name) + " " + strconv.Itoa(int(tid)) }
 
 // changeName returns the id of the name of an instant at which a task is woken or preempted.
 func (w *view) changeName(kind tracks.InstantKind, k *task) uint64 {
@@ -63,7 +79,14 @@ func (w *view) called(k *task) string {
 	if !w.on.TIDPID {
 		return string(k.name)
 	}
-	name := string(k.name) + " " + strconv.Itoa(int(k.tid))
+	return w.calledWithID(k)
+}
+
+func (w *view) calledWithID(k *task) string {
+	if k.tid == 0 {
+		return "idle"
+	}
+	name := withTID(k.name, k.tid)
 	if k.pid != k.tid {
 		name += " of " + strconv.Itoa(int(k.pid))
 	}

@@ -58,7 +58,7 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		-1 7001 /earlier requests debug.size=0 debug.wait_ns=0 debug.length_ns=7900
 		0 6000 /early requests debug.size=0 debug.wait_ns=0 debug.length_ns=6500
 		500 2000 /outer requests debug.size=0 debug.wait_ns=0
-		1000 1000 /a requests debug.method=GET debug.size=4096 debug.peer=sleeper debug.wait_ns=7
+		1000 1000 /a requests debug.method=GET debug.size=4096 debug.peer=sleeper 200 debug.wait_ns=7
 		2000 600 /crossing requests debug.size=0 debug.wait_ns=0
 		3200 0 note note debug.flags=0xff
 		4000 500 work work debug.rc=EIO

@@ -48,8 +48,8 @@ type leaving struct {
 
 // taskNames holds the ids of names that contain a task's, valid in one generation of the sequence.
 type taskNames struct {
-	generation             uint32
-	label, wakes, preempts uint64
+	generation                       uint32
+	label, argument, wakes, preempts uint64
 }
 
 func newView(t *trace, all *threads, on Options) *view {

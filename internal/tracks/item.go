@@ -27,6 +27,9 @@ type Item struct {
 // stackName is the name under which encoders show an item's stack.
 const stackName = "stack"
 
+// threadName is the argument with the thread of an item that is on a track for all threads.
+const threadName = "thread"
+
 // lengthName is the name of the argument with the true length of a slice that is drawn shorter.
 const lengthName = "length_ns"
 

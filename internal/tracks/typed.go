@@ -79,9 +79,12 @@ func (d *typedItems) of(e *format.Event) []Item {
 	i := d.item(t, e)
 	i.Track = track
 	if t.shape == format.TypeShape_SHAPE_BEGIN {
-		i.Args = make([]Arg, 0, len(d.values))
+		i.Args = make([]Arg, 0, 1+len(d.values))
 	} else {
 		i.Args = d.args[:0]
+	}
+	if t.on == format.TypeTrack_TRACK_GLOBAL && i.Task != nil && t.shape != format.TypeShape_SHAPE_END {
+		i.Args = append(i.Args, Arg{Name: threadName, Type: ArgTask, Task: i.Task})
 	}
 	key := d.fill(&i, t, e)
 	if t.shape != format.TypeShape_SHAPE_BEGIN {

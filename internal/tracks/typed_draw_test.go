@@ -543,7 +543,7 @@ func TestNumbersThatAreNotKnownAreLeftOut(t *testing.T) {
 		+1 cpu0 typed 2 type=1 .delay=3 .sender=0
 		+2 cpu0 typed 2 type=1 .delay=0 .sender=-1
 	`, `
-		2-2 ipi on "ipi" of cpu 0 delay=3 sender=0
+		2-2 ipi on "ipi" of cpu 0 delay_ns=3 sender=0
 		3-3 ipi on "ipi" of cpu 0
 	`)
 }

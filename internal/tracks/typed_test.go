@@ -101,7 +101,7 @@ func TestSpansCrossSectionsWithTheirArguments(t *testing.T) {
 	if got, _ := m.Items(event(3, 2, 9)); shown(got) != "keyed 1-3" || len(got[0].Args) != 1 || got[0].Args[0].Name != "id" || got[0].Task.Def.Tid != 5 {
 		t.Errorf("got %s with %v", shown(got), got)
 	}
-	if got := m.Close(10); shown(got) != "device 2-10" || len(got[0].Args) != 1 || got[0].Task.Def.Tid != 5 {
+	if got := m.Close(10); shown(got) != "device 2-10" || len(got[0].Args) != 2 || got[0].Args[0].Name != threadName || got[0].Task.Def.Tid != 5 {
 		t.Errorf("still open: %s with %v", shown(got), got)
 	}
 }

@@ -137,6 +137,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 func (d *drawnType) nameArgs(begin *drawnType) {
 	taken, ofBegin := make(map[string]bool), make(map[string]bool)
 	taken[stackName] = d.stack >= 0 || begin != nil && begin.stack >= 0
+	taken[threadName] = d.on == format.TypeTrack_TRACK_GLOBAL
 	taken[stackName+atEnd] = d.stack >= 0 && begin != nil
 	if begin != nil {
 		for _, name := range begin.args {
