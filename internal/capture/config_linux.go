@@ -140,6 +140,15 @@ func (cfg *Config) filtered() bool {
 		len(f.ThreadNames)+len(f.NoThreadNames)+len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
 }
 
+// packetsLeftOut is a note on which packets are recorded where threads are selected; "": no packets, or no such filter.
+func (cfg *Config) packetsLeftOut() string {
+	f := cfg.Kernel.Filter
+	if cfg.Kernel.Sources&sources.Of("net") == 0 || !cfg.Kernel.Follow && len(f.PIDs)+len(f.TIDs)+len(f.Names)+len(f.ThreadNames)+len(f.Cgroups)+len(f.Containers) == 0 {
+		return ""
+	}
+	return "packets are recorded where a selected thread runs: those that are received or dropped are often handled while another one does; net=EXPRESSION selects packets by their addresses and ports"
+}
+
 // neededByFilters is what must hold for any event to be recorded, for a message.
 func (cfg *Config) neededByFilters() string {
 	if f := cfg.Kernel.Filter; len(f.Cgroups)+len(f.Containers) > 0 {
