@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders, requests, kernelLocks, signals, memory,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders, requests, kernelLocks, signals, memory, softirqs, ringRequests, idleStates,
 	}
 }
 
@@ -615,6 +615,66 @@ func signals(c *capture) (rows [][]any) {
 		rows = append(rows, []any{k.pid, k.name, k.target, k.signal, s.n, s.notQueued})
 	}
 	return first(rows, -5, 1, 2, 3, 4)
+}
+
+func softirqs(c *capture) (rows [][]any) {
+	type key struct {
+		process
+		vector string
+	}
+	for k, s := range sumsOf(c, "softirq", func(l *line) key { return key{process{l.Task.PID, l.Task.PComm}, l.Args.Vector} }, func(s *latencies, l *line) {
+		if !l.Args.Own {
+			s.add(*l.Dur)
+		}
+	}) {
+		if s.n > 0 && k.pid > 0 {
+			rows = append(rows, []any{k.pid, k.name, k.vector, s.n, ms(s.total), ms(s.longest)})
+		}
+	}
+	return first(rows, -5, 1, 2, 3)
+}
+
+func ringRequests(c *capture) (rows [][]any) {
+	type key struct {
+		process
+		op string
+	}
+	type sum struct {
+		latencies
+		failed int64
+	}
+	for k, s := range sumsOf(c, "io_uring", func(l *line) key { return key{process{l.Task.PID, l.Task.PComm}, l.Args.Op} }, func(s *sum, l *line) {
+		s.add(*l.Dur)
+		if result, _ := l.Args.Result.(float64); result < 0 {
+			s.failed++
+		}
+	}) {
+		rows = append(rows, []any{k.pid, k.name, k.op, s.n, s.failed, ms(s.total), ms(s.longest)})
+	}
+	return first(rows, -6, 1, 2, 3)
+}
+
+func idleStates(c *capture) (rows [][]any) {
+	type key struct{ cpu, state int64 }
+	type change struct{ ts, state int64 }
+	last, sums := make(map[int64]change), make(map[key]*latencies)
+	for _, l := range c.events["typed"] {
+		if l.Name != "cpu_idle" {
+			continue
+		}
+		if before, found := last[*l.CPU]; found {
+			k := key{*l.CPU, before.state}
+			if sums[k] == nil {
+				sums[k] = new(latencies)
+			}
+			sums[k].add(l.TS - before.ts)
+		}
+		last[*l.CPU] = change{l.TS, l.Args.IdleState}
+	}
+	for k, s := range sums {
+		rows = append(rows, []any{k.cpu, k.state, s.n, ms(s.total)})
+	}
+	return first(rows, -4, 1, 2)
 }
 
 func memory(c *capture) (rows [][]any) {

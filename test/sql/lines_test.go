@@ -60,6 +60,9 @@ type line struct {
 		Result       any    `json:"result"` // a name; of a lock, a number
 		Anon         int64  `json:"anon"`
 		Swap         int64  `json:"swap"`
+		Vector       string `json:"vector"`
+		Own          bool   `json:"own"`
+		IdleState    int64  `json:"idle_state"`
 	} `json:"args"`
 
 	Version string `json:"version"`

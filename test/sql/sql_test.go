@@ -17,7 +17,7 @@ import (
 )
 
 // sources are those that questions are about.
-const sources = "syscall,fault,net,block,lock,signal,memory"
+const sources = "syscall,fault,net,block,lock,signal,memory,softirq,io_uring,power"
 
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
@@ -61,9 +61,13 @@ func recordByDefault(t *testing.T, args ...string) string {
 	tools.NeedPrivilege(t)
 	engines(t)
 	file := filepath.Join(t.TempDir(), "host.wprof")
-	// Beside the hive, a process that has no CPU quota for much of a second, one that sends to a port that nobody reads, and one that
+	acts := filepath.Join(t.TempDir(), "acts")
+	if out, err := exec.Command("gcc", "-o", acts, "../e2e/testdata/acts.c").CombinedOutput(); err != nil {
+		t.Fatalf("compile acts: %v: %s", err, out)
+	}
+	// Beside the hive, a program that makes requests to io_uring, a process that has no CPU quota for much of a second, one that sends to a port that nobody reads, and one that
 	// writes to a disk.
-	beside := "(echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & " +
+	beside := "(for ((i = 0; i < 20; i++)); do " + acts + "; sleep 0.05; done) >/dev/null & (echo 0 >" + tools.NewQuota(t, 20).Procs() + "; exec timeout 1 sh -c 'while :; do :; done') & " +
 		"(exec 3>/dev/udp/127.0.0.1/9; for ((i = 0; i < 80; i++)); do echo $i >&3; sleep 0.02; done) 2>/dev/null & " +
 		"(for ((i = 0; i < 20; i++)); do dd if=/dev/zero of=" + filepath.Join(tools.DiskFolder(t), "file") + " bs=64k count=1 conv=fsync; sleep 0.05; done) 2>/dev/null & exec " + tools.Path("hive")
 	args = append(args, "-d60s", "-o", file, "--", "bash", "-c", beside)
