@@ -140,7 +140,7 @@ struct io_cqe {
 
 struct io_kiocb {
 	__u8 opcode;
-	__u64 flags; /* up to 6.7 32 bits */
+	unsigned int flags; /* since 6.8 the lower half */
 	struct io_cqe cqe;
 };
 
