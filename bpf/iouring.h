@@ -4,7 +4,8 @@
  *
  * The map has room for 65,536 requests; the oldest ones are dropped if there are more.
  *
- * Cannot see: requests that are to have no completion if they succeed (IOSQE_CQE_SKIP_SUCCESS), and those that are refused when they are prepared.
+ * Cannot see: requests that report no completion when they succeed (IOSQE_CQE_SKIP_SUCCESS), even if they fail, and those that are refused when they are
+ * prepared.
  */
 #ifndef WPROF_IOURING_H
 #define WPROF_IOURING_H
@@ -25,7 +26,7 @@ struct {
 	__type(value, struct ring_request);
 } ring_requests SEC(".maps");
 
-#define REQ_F_CQE_SKIP (1 << 6) /* IOSQE_CQE_SKIP_SUCCESS: the kernel does not report the completion, unless it fails */
+#define REQ_F_CQE_SKIP (1 << 6) /* IOSQE_CQE_SKIP_SUCCESS: the kernel reports no completion of success */
 
 static __always_inline int submitted(struct io_kiocb *req, __u64 key)
 {

@@ -175,6 +175,12 @@ int local_timer_exit(void *ctx)
 	return state ? end_span(&state->vector, TIMER_VALUES) : 0;
 }
 
+/*
+ * An interrupt that was sent longer ago than this was handled unseen: no CPU has interrupts off for so long, but the kernel does not run
+ * programs for every interrupt (docs/kernels.md).
+ */
+#define IPI_UNSEEN_NS 100000000
+
 /* kind is enum rec_ipi. */
 static __always_inline int begin_ipi(__u32 kind)
 {
@@ -189,6 +195,8 @@ static __always_inline int begin_ipi(__u32 kind)
 	span = &state->vector;
 	if (!begin_span(span, TYPE_IPI))
 		return 0;
+	if (sent.at < span->start && span->start - sent.at >= IPI_UNSEEN_NS)
+		sent.at = 0;
 	span->values[0] = kind;
 	span->values[1] = sent.at && sent.at < span->start ? span->start - sent.at : 0;
 	span->values[2] = sent.at ? sent.cpu : -1;
@@ -217,9 +225,6 @@ IPI_PROGRAMS(call_function, IPI_CALL)
 IPI_PROGRAMS(call_function_single, IPI_CALL_SINGLE)
 IPI_PROGRAMS(irq_work, IPI_WORK)
 
-/* No CPU has interrupts off for as long; but the kernel may run no programs for an interrupt (docs/kernels.md). */
-#define SENT_BEFORE_NS 100000000
-
 /* Since 6.4. Without a callback it is for the scheduler. A CPU sends itself only irq_work. */
 SEC("tp_btf/ipi_send_cpu")
 int BPF_PROG(ipi_send_cpu, unsigned int cpu, unsigned long callsite, void *callback)
@@ -230,7 +235,7 @@ int BPF_PROG(ipi_send_cpu, unsigned int cpu, unsigned long callsite, void *callb
 
 	if (callback && cpu == here)
 		kind = IPI_WORK;
-	if (!state || now - state->sent[kind].at < SENT_BEFORE_NS)
+	if (!state || now - state->sent[kind].at < IPI_UNSEEN_NS)
 		return 0;
 	state->sent[kind].cpu = here;
 	state->sent[kind].at = now;

@@ -3,10 +3,10 @@
  * Contention of kernel locks, as spans of the threads that wait, from the first try that fails until the lock is held or given up.
  *
  * A thread waits for one sleeping lock at a time: mutexes, read-write semaphores, real-time and per-CPU locks. While it does, and in interrupts,
- * spinlocks may be contended: each CPU keeps one for each context.
+ * spinlocks may be contended: each CPU keeps one wait for each context (thread, soft interrupt, hard interrupt, NMI).
  *
  * Cannot see: locks that are taken at once, and how long they are held. Only mutexes and read-write semaphores know their owner. Where the
- * preempt count cannot be read (see interrupt.h), a spinlock that an interrupt waits for hides the one that it interrupts the wait for.
+ * preempt count cannot be read (see interrupt.h), a wait for a spinlock is lost if an interrupt meanwhile waits for one as well.
  */
 #ifndef WPROF_LOCK_H
 #define WPROF_LOCK_H

@@ -10,12 +10,12 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// tracepointGuard is the type of what a CPU holds while it calls the programs of a tracepoint, on kernels that can preempt it meanwhile
-// (include/linux/tracepoint.h of Linux 7.2). Earlier ones disable preemption.
+// tracepointGuard is the type of the guard under which the kernel calls a tracepoint's programs where it can preempt the thread meanwhile
+// (include/linux/tracepoint.h of Linux 7.2). Earlier kernels disable preemption.
 const tracepointGuard = "class_srcu_fast_notrace_t"
 
-// findPreemptible sets whether threads can be preempted in programs of tracepoints. Else the programs that others are skipped for are
-// dropped.
+// findPreemptible finds out whether threads can be preempted in programs of tracepoints. If not, it drops the second programs, which are only
+// needed there.
 func (o *Options) findPreemptible(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	kernel, err := types.Kernel()
 	if err != nil {
@@ -33,8 +33,8 @@ func (o *Options) findPreemptible(spec *ebpf.CollectionSpec, types *btf.Cache) e
 	return setVariables(spec, map[string]any{"preemptible": o.preemptible})
 }
 
-// lostBySkipping returns how many events were lost because the kernel skipped a program, from how often it did. Where a second program
-// does what the first one was skipped for, the programs count calls whose end both were skipped for.
+// lostBySkipping returns how many events were lost, given how often the kernel skipped the program. Where there is a second program, a loss
+// is a call whose end both missed: the programs count those, and they are reported once, for the first program that writes.
 func (t *Tracer) lostBySkipping(p program, skipped uint64) (lost uint64, err error) {
 	if !t.options.preemptible || !hasSecond(p.tracepoint) {
 		return skipped, nil

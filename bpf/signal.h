@@ -56,10 +56,10 @@ static __always_inline __u64 handler_of(struct task_struct *task, __u64 address)
 #define SIGNAL_GROUP_EXIT 0x4 /* include/linux/sched/signal.h */
 
 /*
- * The signal that was sent. A signal that kills a process, exit_group() and execve() end its threads by a SIGKILL that nobody has sent:
- * then it is the one that kills the process; 0: none.
+ * The kernel ends threads by a SIGKILL that nobody sent, without siginfo. Returns the signal that kills the process, for exit_group() and
+ * execve() 0. Any other signal is returned as it is.
  */
-static __always_inline int sent_signal(struct task_struct *task, int number, void *info)
+static __always_inline int true_signal(struct task_struct *task, int number, void *info)
 {
 	if (number != SIGKILL || info)
 		return number;
@@ -70,7 +70,7 @@ SEC("tp_btf/signal_deliver")
 int BPF_PROG(signal_deliver, int delivered, void *info, struct k_sigaction *action)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	int number = sent_signal(task, delivered, (void *)argument_word(ctx, 1));
+	int number = true_signal(task, delivered, (void *)argument_word(ctx, 1));
 	__u64 address = (__u64)action->sa.sa_handler, handler, *values;
 
 	if (!number || !armed || !passes_filter_noinline(task) || !within_limit(TYPE_DELIVERY))

@@ -19,7 +19,7 @@ type ProgramStat struct {
 	Name            string
 	Runs            uint64
 	Time            time.Duration
-	RecursionMisses uint64 // events for which it was not run, because it was running on that CPU already, and no other one was instead
+	RecursionMisses uint64 // events that were lost because the program was already running on that CPU, and no second program stood in for it
 }
 
 // Programs returns the counts of the programs, in the order in which they are attached.

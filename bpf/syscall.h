@@ -43,7 +43,7 @@ volatile bool calls_frozen;	  /* the window has closed: calls that are open stay
 
 /*
  * The state of each thread, see call_slot(): a time, CLOCK_MONOTONIC ns, whether it is in a call since then, and whether the first program
- * of the end has run since the second one has.
+ * of the entry, and that of the end, has run since the second one has.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -53,8 +53,9 @@ struct {
 } call_slots SEC(".maps");
 
 #define CALL_OPEN 1
-#define CALL_ENDED 2
-#define CALL_TIME_SHIFT 2
+#define CALL_BEGUN 2
+#define CALL_ENDED 4
+#define CALL_TIME_SHIFT 3
 
 #define KEPT_CALLS 4096
 #define CALL_PATHS (2 * CALL_PATH)
@@ -355,7 +356,8 @@ static __always_inline void keep_call(struct task_struct *task, struct pt_regs *
 	put_scratch(s);
 }
 
-static __always_inline int begin_call(struct pt_regs *regs, long id)
+/* mark is CALL_BEGUN, or 0 in the second program. */
+static __always_inline int begin_call(struct pt_regs *regs, long id, __u64 mark)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	enum call_abi abi = abi_of(task, regs);
@@ -369,7 +371,7 @@ static __always_inline int begin_call(struct pt_regs *regs, long id)
 	if (preemptible)
 		count_skipped_end(task, *slot);
 	now = bpf_ktime_get_ns();
-	*slot = now << CALL_TIME_SHIFT | CALL_OPEN;
+	*slot = now << CALL_TIME_SHIFT | CALL_OPEN | mark;
 	if (shape_of(id, abi) & SHAPE_KEPT)
 		keep_call(task, regs, id, abi, now);
 	return 0;
@@ -378,7 +380,7 @@ static __always_inline int begin_call(struct pt_regs *regs, long id)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
 {
-	return begin_call(regs, id);
+	return begin_call(regs, id, CALL_BEGUN);
 }
 
 SEC("tp_btf/sys_enter")
@@ -386,7 +388,10 @@ int BPF_PROG(sys_enter_again, struct pt_regs *regs, long id)
 {
 	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
 
-	return slot && *slot & CALL_OPEN ? 0 : begin_call(regs, id);
+	if (!slot || !(*slot & CALL_BEGUN))
+		return begin_call(regs, id, 0);
+	*slot &= ~(__u64)CALL_BEGUN;
+	return 0;
 }
 
 static __always_inline void end_kept(struct task_struct *task, __u64 key, struct kept_call *kept, __s64 ret)
@@ -426,7 +431,7 @@ static __always_inline int end_call(struct pt_regs *regs, long ret, __u64 mark)
 		return 0;
 	}
 	state = *slot;
-	*slot = (state & ~(__u64)CALL_OPEN) | mark;
+	*slot = (state & ~(__u64)(CALL_OPEN | CALL_BEGUN)) | mark;
 	if (is_kept) {
 		__u64 key = (__u64)task;
 		struct kept_call *kept = bpf_map_lookup_elem(&kept_calls, &key);

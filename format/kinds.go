@@ -395,5 +395,5 @@ var kindNames = func() (names [MaxKind + 1]string) {
 	return names
 }()
 
-// Status returns what the thread passed to exit, and the number of the signal that killed it; 0: none did. See wait(2).
+// Status returns the exit status, and the number of the signal that killed the thread; 0: none did. See wait(2).
 func (v ExitEvent) Status() (code, signal uint64) { return v.Code() >> 8 & 0xff, v.Code() & 0x7f }

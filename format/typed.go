@@ -49,7 +49,7 @@ func (f *TypeField) Is(t ValueType) bool { return f.Type == uint32(t) }
 // Int is the value of a signed number, a duration, a time or an enumeration.
 func (v *Value) Int() int64 { return int64(v.Number) }
 
-// IsUnknown reports whether the value is not known, which its field's hint lets it be.
+// IsUnknown reports whether the value stands for "unknown" by its field's hint.
 func (v *Value) IsUnknown() bool {
 	if v.Field.Hint != uint32(ValueHint_HINT_OR_UNKNOWN) {
 		return false
@@ -159,7 +159,7 @@ func (f *TypeField) problem() string {
 	case (f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_COUNTER_AT_START)) && !f.isNumber():
 		return "is a counter and no number"
 	case f.Hint == uint32(ValueHint_HINT_OR_UNKNOWN) && !f.Is(ValueType_VALUE_UINT) && !f.Is(ValueType_VALUE_INT) && !f.Is(ValueType_VALUE_DURATION):
-		return "may be unknown and is no number"
+		return "may be unknown, and is neither an integer nor a duration"
 	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
 		return "says whether an interrupt is the thread's own, and is no boolean"
 	}

@@ -498,7 +498,7 @@ const (
 	ValueHint_HINT_OWN              ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
 	ValueHint_HINT_TRACK            ValueHint = 6 // the event's track is that of the type with this value behind its name
 	ValueHint_HINT_COUNTER_AT_START ValueHint = 7 // of a span: what the counter in the next field was when it began
-	ValueHint_HINT_OR_UNKNOWN       ValueHint = 8 // of a number or duration: 0, of a signed number -1, means that it is not known
+	ValueHint_HINT_OR_UNKNOWN       ValueHint = 8 // may be unknown: -1 in a signed number, 0 in an unsigned one or a duration
 )
 
 // Enum value maps for ValueHint.

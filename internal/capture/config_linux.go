@@ -134,19 +134,21 @@ func cpusToServe(cpus []*format.Cpu) int {
 }
 
 // filtered reports whether only some threads are recorded.
-func (cfg *Config) filtered() bool {
+func (cfg *Config) filtered() bool { return cfg.selectsThreads() || cfg.Kernel.Filter.NoSelf }
+
+// selectsThreads reports whether threads of other programs are left out.
+func (cfg *Config) selectsThreads() bool {
 	f := cfg.Kernel.Filter
 	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs)+len(f.Names)+len(f.NoNames)+
-		len(f.ThreadNames)+len(f.NoThreadNames)+len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
+		len(f.ThreadNames)+len(f.NoThreadNames)+len(f.Cgroups)+len(f.NoCgroups)+len(f.Containers)+len(f.NoContainers) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread
 }
 
-// packetsLeftOut is a note on which packets are recorded where threads are selected; "": no packets, or no such filter.
+// packetsLeftOut is a note that a filter of threads leaves out packets; "": no packets are recorded, or all threads but the recorder's are.
 func (cfg *Config) packetsLeftOut() string {
-	f := cfg.Kernel.Filter
-	if cfg.Kernel.Sources&sources.Of("net") == 0 || !cfg.Kernel.Follow && len(f.PIDs)+len(f.TIDs)+len(f.Names)+len(f.ThreadNames)+len(f.Cgroups)+len(f.Containers) == 0 {
+	if cfg.Kernel.Sources&sources.Of("net") == 0 || !cfg.selectsThreads() {
 		return ""
 	}
-	return "packets are recorded where a selected thread runs: those that are received or dropped are often handled while another one does; net=EXPRESSION selects packets by their addresses and ports"
+	return "a packet is recorded only if the thread that runs when it is handled is selected: many received and dropped packets are missing; to select packets by address or port, use net=EXPRESSION without conditions on threads"
 }
 
 // neededByFilters is what must hold for any event to be recorded, for a message.

@@ -119,7 +119,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	}
 	defer r.Close()
 	collect := q.collect
-	if q.only.IsAny() {
+	if q.only.IsAny() { // else the interface would hold a nil pointer
 		collect.Selector = filter.NewSelector(q.only, r)
 	}
 	if q.analyses() {

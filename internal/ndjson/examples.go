@@ -61,7 +61,7 @@ func exampleEvent(k *records.KindInfo) []byte {
 	}
 	for i := range k.Fields {
 		f := &k.Fields[i]
-		if f.Type == records.TypeNumbers || k.Kind == records.Exec && i == records.ExecOldTID {
+		if f.Type == records.TypeNumbers || k.Kind == records.Exec && i == records.ExecOldTID || k.Kind == records.TaskExit && i == records.ExitSignal {
 			continue
 		}
 		r.Has |= 1 << i
@@ -99,7 +99,7 @@ func exampleValue(f *records.Field) int64 {
 		return 2
 	case "prev_prio", "next_prio":
 		return 120
-	case "cause", "phase":
+	case "cause", "phase", "exit_code":
 		return 1
 	case "what", "waking_reason", "waking_context", "open":
 		return 0

@@ -328,8 +328,8 @@ func table() []KindInfo {
 			Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread"},
-				{Name: "exit_code", Type: TypeInt, Short: true, Opt: true, Doc: "what it passed to exit; absent if a signal killed it"},
-				{Name: "exit_signal", Type: TypeInt, Short: true, Opt: true, Doc: "number of the signal that killed it"},
+				{Name: "exit_code", Type: TypeInt, Short: true, Opt: true, Doc: "exit status of the thread, or that of exit_group if this ended it; absent if a signal killed it"},
+				{Name: "exit_signal", Type: TypeInt, Short: true, Opt: true, Doc: "number of the signal that killed it; absent if none did"},
 			},
 		},
 		{

@@ -64,7 +64,7 @@ func (f *finder) throttled() {
 		} else {
 			who = "most of all " + who
 		}
-		f.add(noQuota, f.weight(ns), pid, name, command, "threads of %s waited %s in all because its CPU quota, or that of one above it, was used up: %s of the time in which they could run, %d times, longest %s; %s",
+		f.add(noQuota, f.weight(ns), pid, name, command, "threads of %s were throttled for %s in total, because its CPU quota or a parent's was used up: %s of the time in which they could run, %d times, longest %s; %s",
 			where, short(ns), percent(ns, q.could), q.throttled.Count, short(q.throttled.longest), who)
 	}
 }

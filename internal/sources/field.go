@@ -33,7 +33,7 @@ func hex(f *format.TypeField) *format.TypeField {
 	return f
 }
 
-// orUnknown is for numbers of which 0, of signed ones -1, means that they are not known.
+// orUnknown lets a number be unknown: -1 if it is signed, else 0.
 func orUnknown(f *format.TypeField) *format.TypeField {
 	f.Hint = uint32(format.ValueHint_HINT_OR_UNKNOWN)
 	return f

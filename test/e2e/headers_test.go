@@ -27,7 +27,6 @@ func TestHeadersOfPackets(t *testing.T) {
 			link.Send(f.Bytes)
 		}
 	})
-	const etherHeader = 14
 	got := map[string]map[uint64]headersOf{link.From + " tx-0": {}, link.To + " rx-0": {}}
 	var dropped []headersOf
 	for _, l := range sourceLines(t, file, "packet_sent", "packet_received", "packet_dropped") {
@@ -41,9 +40,6 @@ func TestHeadersOfPackets(t *testing.T) {
 			dropped = append(dropped, h)
 		case of != nil:
 			size := l.number("bytes")
-			if l.Name == "packet_received" {
-				size += etherHeader
-			}
 			if _, twice := of[size]; twice {
 				t.Errorf("%s: two events for one frame: %v", l.Name, l.Args)
 			}

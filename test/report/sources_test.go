@@ -78,7 +78,7 @@ func (c *trouble) compare(t *testing.T, file string) {
 func TestThrottledCgroup(t *testing.T) {
 	quota := tools.NewQuota(t, 30)
 	c := trouble{name: "quota", args: []string{"quota", quota.Procs()}, features: "sched", finding: "cgroup-throttled",
-		summary: `^threads of cgroup .*` + quota.Path + ` waited .*: [4-9]\d% of the time in which they could run.*sources quota`}
+		summary: `^threads of cgroup .*` + quota.Path + ` were throttled for .*: [4-9]\d% of the time in which they could run.*sources quota`}
 	c.check(t)
 }
 
