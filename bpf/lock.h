@@ -107,14 +107,20 @@ static __always_inline struct lock_wait *new_lock_wait(struct task_struct *task,
 	return &spin->wait;
 }
 
-/* A mutex begins once more when its waiter stops spinning. */
-static __always_inline bool begins_again(const struct lock_wait *wait, __u64 lock, __u32 kind)
+static __always_inline bool is_under_way(const struct lock_wait *wait)
 {
-	return kind & LOCK_MUTEX && wait->lock == lock && wait->start && wait->end < wait->start;
+	return wait->start && wait->end < wait->start;
 }
 
-SEC("tp_btf/contention_begin")
-int contention_begin(unsigned long long *ctx)
+/*
+ * The kernel skips a program in an interrupt that comes while it runs on that CPU, and where a preempted thread is in it. So there are two of
+ * the begin and two of the end, and the second does what the first one was skipped for. A wait whose end both were skipped for is still
+ * under way when another one begins in the same place.
+ */
+volatile __u64 skipped_lock_ends;
+
+/* A mutex begins once more when its waiter stops spinning. */
+static __always_inline int begin_wait(unsigned long long *ctx, bool again)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 lock = argument_word(ctx, 0);
@@ -124,13 +130,31 @@ int contention_begin(unsigned long long *ctx)
 	if (!passes_filter_noinline(task))
 		return 0;
 	wait = new_lock_wait(task, kind);
-	if (!wait || begins_again(wait, lock, kind))
+	if (!wait)
 		return 0;
+	if (is_under_way(wait)) {
+		if (wait->lock == lock && (again || kind & LOCK_MUTEX))
+			return 0;
+		if (armed)
+			__sync_fetch_and_add(&skipped_lock_ends, 1);
+	}
 	wait->lock = lock;
 	wait->kind = kind & LOCK_MUTEX ? LOCK_MUTEX : kind;
 	wait->owner = kernel_lock_owner(lock, wait->kind);
 	wait->start = bpf_ktime_get_ns();
 	return 0;
+}
+
+SEC("tp_btf/contention_begin")
+int contention_begin(unsigned long long *ctx)
+{
+	return begin_wait(ctx, false);
+}
+
+SEC("tp_btf/contention_begin")
+int contention_begin_again(unsigned long long *ctx)
+{
+	return begin_wait(ctx, true);
 }
 
 /* The wait for a lock that ends; NULL: its begin was not seen. */
@@ -166,8 +190,7 @@ static __always_inline void write_lock_wait(void *ctx, struct task_struct *task,
 	submit_typed(values, 6);
 }
 
-SEC("tp_btf/contention_end")
-int contention_end(unsigned long long *ctx)
+static __always_inline int end_wait(unsigned long long *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct lock_wait *wait = ending_lock_wait(task, argument_word(ctx, 0)), ended;
@@ -184,6 +207,18 @@ int contention_end(unsigned long long *ctx)
 		return 0;
 	write_lock_wait(ctx, task, &ended, argument_word(ctx, 1), 0);
 	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int contention_end(unsigned long long *ctx)
+{
+	return end_wait(ctx);
+}
+
+SEC("tp_btf/contention_end")
+int contention_end_again(unsigned long long *ctx)
+{
+	return end_wait(ctx);
 }
 
 /* Writes the sleeping locks that threads wait for at the close of the window. */

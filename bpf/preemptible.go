@@ -25,29 +25,43 @@ func (o *Options) findPreemptible(spec *ebpf.CollectionSpec, types *btf.Cache) e
 		o.preemptible = true
 	}
 	for _, p := range programs() {
-		isFirst := hasSecond(p.tracepoint) && !p.source.Again
-		if p.source.Again && !o.preemptible || isFirst && o.skipsFirst {
+		isFirst := hasSecond(p.tracepoint) && !p.source.Second
+		if p.source.Preempted && !o.preemptible || isFirst && o.skipsFirst {
 			delete(spec.Programs, p.name)
 		}
 	}
 	return setVariables(spec, map[string]any{"preemptible": o.preemptible})
 }
 
+// lossesOf returns the variable that counts the events whose end both programs of a tracepoint were skipped for; "": there is only one.
+func (o *Options) lossesOf(tracepoint string) string {
+	switch tracepoint {
+	case "sys_enter", "sys_exit":
+		if o.preemptible {
+			return "skipped_ends"
+		}
+	case "contention_begin", "contention_end":
+		return "skipped_lock_ends"
+	}
+	return ""
+}
+
 // lostBySkipping returns how many events were lost, given how often the kernel skipped the program. Where there is a second program, a loss
-// is a call whose end both missed: the programs count those, and they are reported once, for the first program that writes.
+// is an event whose end both missed: the programs count those, and they are reported once, for the first program that writes.
 func (t *Tracer) lostBySkipping(p program, skipped uint64) (lost uint64, err error) {
-	if !t.options.preemptible || !hasSecond(p.tracepoint) {
+	variable := t.options.lossesOf(p.tracepoint)
+	if variable == "" {
 		return skipped, nil
 	}
-	if !p.source.Writes || p.source.Again {
+	if !p.source.Writes || p.source.Second {
 		return 0, nil
 	}
-	if err := t.collection.Variables["skipped_ends"].Get(&lost); err != nil {
-		return 0, fmt.Errorf("read how many system calls' ends were skipped: %w", err)
+	if err := t.collection.Variables[variable].Get(&lost); err != nil {
+		return 0, fmt.Errorf("read how many ends of %s were skipped: %w", p.name, err)
 	}
 	return lost, nil
 }
 
 func hasSecond(tracepoint string) bool {
-	return slices.ContainsFunc(programs(), func(p program) bool { return p.source.Again && p.tracepoint == tracepoint })
+	return slices.ContainsFunc(programs(), func(p program) bool { return p.source.Second && p.tracepoint == tracepoint })
 }

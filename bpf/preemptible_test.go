@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,4 +62,43 @@ func TestLoadsWherePreemptible(t *testing.T) {
 	if len(recording(t, tracer, func() { run(t, "true") })) == 0 {
 		t.Error("nothing was recorded")
 	}
+}
+
+// A wait for a lock is written once, also where the kernel skips the first of both programs of its begin and of its end.
+func TestWaitsForLocksAreWrittenOnceByTwoPrograms(t *testing.T) {
+	counts := map[bool]int{}
+	for _, skips := range []bool{false, true} {
+		tracer := mustLoad(t, Options{Sources: sources.Of("lock"), skipsFirst: skips})
+		records := recording(t, tracer, contend)
+		seen := map[[2]int64]bool{}
+		for _, r := range records {
+			if r.kind() != ringdata.KindTyped || r.u32(ringdata.TypedType) != ringdata.TypeLock {
+				continue
+			}
+			key := [2]int64{r.u64(ringdata.TypedStart), r.u64(ringdata.TypedValues + 8)}
+			if seen[key] {
+				t.Errorf("a wait for the lock %#x is written twice", key[1])
+			}
+			seen[key] = true
+		}
+		counts[skips] = len(seen)
+	}
+	if counts[false] == 0 || counts[true] == 0 {
+		t.Errorf("%d waits, and %d where the first programs are skipped", counts[false], counts[true])
+	}
+}
+
+// contend changes the mappings of this process from several threads at once.
+func contend() {
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				if b, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err == nil {
+					_ = unix.Munmap(b)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

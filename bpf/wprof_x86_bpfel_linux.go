@@ -67,7 +67,9 @@ const (
 	wprofProgCgroupMkdir                = "cgroup_mkdir"
 	wprofProgCgroupMoved                = "cgroup_moved"
 	wprofProgContentionBegin            = "contention_begin"
+	wprofProgContentionBeginAgain       = "contention_begin_again"
 	wprofProgContentionEnd              = "contention_end"
+	wprofProgContentionEndAgain         = "contention_end_again"
 	wprofProgCpuFrequency               = "cpu_frequency"
 	wprofProgCpuIdle                    = "cpu_idle"
 	wprofProgCsdFunctionEntry           = "csd_function_entry"
@@ -195,6 +197,7 @@ const (
 	wprofVarSeeding                     = "seeding"
 	wprofVarSinceEnabled                = "since_enabled"
 	wprofVarSkippedEnds                 = "skipped_ends"
+	wprofVarSkippedLockEnds             = "skipped_lock_ends"
 	wprofVarSourceKernel                = "source_kernel"
 	wprofVarSourceUser                  = "source_user"
 	wprofVarSourcesEnabled              = "sources_enabled"
@@ -273,7 +276,9 @@ type wprofProgramSpecs struct {
 	CgroupMkdir                *ebpf.ProgramSpec `ebpf:"cgroup_mkdir"`
 	CgroupMoved                *ebpf.ProgramSpec `ebpf:"cgroup_moved"`
 	ContentionBegin            *ebpf.ProgramSpec `ebpf:"contention_begin"`
+	ContentionBeginAgain       *ebpf.ProgramSpec `ebpf:"contention_begin_again"`
 	ContentionEnd              *ebpf.ProgramSpec `ebpf:"contention_end"`
+	ContentionEndAgain         *ebpf.ProgramSpec `ebpf:"contention_end_again"`
 	CpuFrequency               *ebpf.ProgramSpec `ebpf:"cpu_frequency"`
 	CpuIdle                    *ebpf.ProgramSpec `ebpf:"cpu_idle"`
 	CsdFunctionEntry           *ebpf.ProgramSpec `ebpf:"csd_function_entry"`
@@ -450,6 +455,7 @@ type wprofVariableSpecs struct {
 	Seeding              *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceEnabled         *ebpf.VariableSpec `ebpf:"since_enabled"`
 	SkippedEnds          *ebpf.VariableSpec `ebpf:"skipped_ends"`
+	SkippedLockEnds      *ebpf.VariableSpec `ebpf:"skipped_lock_ends"`
 	SourceKernel         *ebpf.VariableSpec `ebpf:"source_kernel"`
 	SourceUser           *ebpf.VariableSpec `ebpf:"source_user"`
 	SourcesEnabled       *ebpf.VariableSpec `ebpf:"sources_enabled"`
@@ -623,6 +629,7 @@ type wprofVariables struct {
 	Seeding              *ebpf.Variable `ebpf:"seeding"`
 	SinceEnabled         *ebpf.Variable `ebpf:"since_enabled"`
 	SkippedEnds          *ebpf.Variable `ebpf:"skipped_ends"`
+	SkippedLockEnds      *ebpf.Variable `ebpf:"skipped_lock_ends"`
 	SourceKernel         *ebpf.Variable `ebpf:"source_kernel"`
 	SourceUser           *ebpf.Variable `ebpf:"source_user"`
 	SourcesEnabled       *ebpf.Variable `ebpf:"sources_enabled"`
@@ -663,7 +670,9 @@ type wprofPrograms struct {
 	CgroupMkdir                *ebpf.Program `ebpf:"cgroup_mkdir"`
 	CgroupMoved                *ebpf.Program `ebpf:"cgroup_moved"`
 	ContentionBegin            *ebpf.Program `ebpf:"contention_begin"`
+	ContentionBeginAgain       *ebpf.Program `ebpf:"contention_begin_again"`
 	ContentionEnd              *ebpf.Program `ebpf:"contention_end"`
+	ContentionEndAgain         *ebpf.Program `ebpf:"contention_end_again"`
 	CpuFrequency               *ebpf.Program `ebpf:"cpu_frequency"`
 	CpuIdle                    *ebpf.Program `ebpf:"cpu_idle"`
 	CsdFunctionEntry           *ebpf.Program `ebpf:"csd_function_entry"`
@@ -763,7 +772,9 @@ func (p *wprofPrograms) Close() error {
 		p.CgroupMkdir,
 		p.CgroupMoved,
 		p.ContentionBegin,
+		p.ContentionBeginAgain,
 		p.ContentionEnd,
+		p.ContentionEndAgain,
 		p.CpuFrequency,
 		p.CpuIdle,
 		p.CsdFunctionEntry,

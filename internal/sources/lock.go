@@ -10,7 +10,9 @@ func lockTypes() []Type {
 	return []Type{{
 		Number: ringdata.TypeLock, Feature: "lock", Doc: "waits for contended kernel locks, with stacks",
 		Programs: []Program{
-			{Name: "contention_begin"}, {Name: "contention_end", Writes: true}, {Name: "open_locks", AtClose: true},
+			{Name: "contention_begin"}, {Name: "contention_begin_again", On: "contention_begin", Second: true},
+			{Name: "contention_end", Writes: true}, {Name: "contention_end_again", On: "contention_end", Writes: true, Second: true},
+			{Name: "open_locks", AtClose: true},
 		},
 		Def: threadSpan("lock", "lock", "Kernel locks",
 			name(enum("lock", locks()...)), hex(Field("address", format.ValueType_VALUE_UINT)), Field("owner", format.ValueType_VALUE_TASK),

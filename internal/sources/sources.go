@@ -34,15 +34,16 @@ func (t *Type) Words() (n int) {
 
 // Program is a kernel program. Types may share it.
 type Program struct {
-	Name     string // of the C function
-	On       string // tracepoint; "": as the program
-	Writes   bool   // it writes the type's records
-	Optional bool   // kernels that lack the tracepoint do without
-	Instead  string // the program that does the same on kernels that lack the tracepoint; "": none
-	AtClose  bool   // it has no tracepoint: it runs at the close of the window and writes what is open
-	Skipped  bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
-	Again    bool   // it does what the program before it was skipped for, on kernels that preempt threads in programs
-	Event    Event  // it has no tracepoint: it runs for each such event of each CPU
+	Name      string // of the C function
+	On        string // tracepoint; "": as the program
+	Writes    bool   // it writes the type's records
+	Optional  bool   // kernels that lack the tracepoint do without
+	Instead   string // the program that does the same on kernels that lack the tracepoint; "": none
+	AtClose   bool   // it has no tracepoint: it runs at the close of the window and writes what is open
+	Skipped   bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
+	Second    bool   // it does what the program before it was skipped for, because that was running on the CPU
+	Preempted bool   // it is only needed on kernels that preempt threads in programs
+	Event     Event  // it has no tracepoint: it runs for each such event of each CPU
 }
 
 // Event is a software event of perf_event_open(2), PERF_COUNT_SW_ and so on; 0: none.

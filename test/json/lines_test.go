@@ -68,20 +68,23 @@ func (k *task) tid() int {
 
 // event has the fields of all kinds.
 type event struct {
-	TS        ns
-	T         string
-	CPU       *int
-	Task      *task
-	Child     *task
-	Prev      *task
-	Next      *task
-	Waker     *task
-	Wakee     *task
-	Filename  *string
-	OldTID    *int   `json:"old_tid"`
-	PrevState string `json:"prev_state"`
-	PrevPrio  *int   `json:"prev_prio"`
-	NextPrio  *int   `json:"next_prio"`
+	TS       ns
+	T        string
+	CPU      *int
+	Task     *task
+	Child    *task
+	Prev     *task
+	Next     *task
+	Waker    *task
+	Wakee    *task
+	Filename *string
+	OldTID   *int `json:"old_tid"`
+
+	ExitCode   *int   `json:"exit_code"`
+	ExitSignal *int   `json:"exit_signal"`
+	PrevState  string `json:"prev_state"`
+	PrevPrio   *int   `json:"prev_prio"`
+	NextPrio   *int   `json:"next_prio"`
 	derived
 	StackID      *int64 `json:"stack_id"`
 	WakerStackID *int64 `json:"waker_stack_id"`
