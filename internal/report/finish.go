@@ -49,6 +49,7 @@ func (o *totals) report() *Report {
 		r.LivedNs = format.Sum(r.LivedNs, p.lived)
 	}
 	r.Time, r.Functions, r.Waits, r.Locks = o.timeTable(), o.functionTable(), o.waitTable(), o.lockRows()
+	r.Interrupts = o.interrupts.sorted(o.c.o.Limit)
 	r.Delays, r.Longest = o.delayTable(), o.longestTable()
 	r.Findings = o.findings(r)
 	return r

@@ -71,6 +71,9 @@ func TestInterruptStorm(t *testing.T) {
 		if on, in := r.Sum(OnCPU).Ns, r.Sum(Interrupts); on != int64(1e6-1000*ns) || in.Ns != int64(1000*ns) || in.Count != 1000 {
 			t.Errorf("%d ns: %d ns on the CPU, %+v", ns, on, in)
 		}
+		if len(r.Interrupts) != 1 || r.Interrupts[0] != (Part{"[softirq:NET_RX]", int64(1000 * ns), 1000}) {
+			t.Errorf("%d ns: the interrupts are %+v", ns, r.Interrupts)
+		}
 		if r.Samples != 900 || len(r.Functions) != 1 || r.Functions[0].Name != "work" || r.Functions[0].SelfNs != r.Sum(OnCPU).Ns {
 			t.Errorf("%d ns: %d samples, %+v", ns, r.Samples, r.Functions)
 		}

@@ -111,6 +111,7 @@ func (o *totals) addThread(t *thread) {
 	o.addQuota(t, p)
 	for _, one := range t.interrupts {
 		p.interrupts.add(one.Name, one.Ns, one.Count)
+		o.interrupts.add(one.Name, one.Ns, one.Count)
 	}
 	for i, class := range ownClasses {
 		p.time[class].add(t.time[i].ns, t.time[i].count)

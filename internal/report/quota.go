@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"wprof/internal/container"
 	"wprof/internal/waits"
 )
 
@@ -57,6 +58,9 @@ func (f *finder) throttled() {
 		where := "a cgroup that was not recorded"
 		if path := f.c.names.text[cgroup]; path != "" {
 			where = "cgroup " + path
+			if place := container.Of(path); place.ID != "" {
+				where = "container " + place.Label()
+			}
 		}
 		who, pid, name, command := q.throttled.by.top().Name, int32(0), uint32(0), "wprof-flame --state --by cgroup"
 		if !q.several {

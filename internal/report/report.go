@@ -25,21 +25,22 @@ type Options struct {
 // Report is what a capture says, as --json writes it. docs/report.md describes each field; a test compares the two. Lists are never
 // null and have at most Options.Limit entries.
 type Report struct {
-	WindowNs  int64      `json:"window_ns"`
-	CPUs      int        `json:"cpus"`
-	Processes int        `json:"processes"`
-	Threads   int        `json:"threads"`
-	TotalNs   int64      `json:"total_ns"` // lifetimes of all threads in the window
-	WorkNs    int64      `json:"work_ns"`  // of TotalNs, without waits for work and unknown time
-	Samples   uint64     `json:"samples"`
-	LostData  bool       `json:"lost_events"`
-	Findings  []Finding  `json:"findings"`
-	Time      []Time     `json:"time"`
-	Functions []Function `json:"functions"`
-	Waits     []Wait     `json:"waits"`
-	Locks     []Lock     `json:"locks"`
-	Delays    []Delay    `json:"delays"`
-	Longest   []Interval `json:"longest"`
+	WindowNs   int64      `json:"window_ns"`
+	CPUs       int        `json:"cpus"`
+	Processes  int        `json:"processes"`
+	Threads    int        `json:"threads"`
+	TotalNs    int64      `json:"total_ns"` // lifetimes of all threads in the window
+	WorkNs     int64      `json:"work_ns"`  // of TotalNs, without waits for work and unknown time
+	Samples    uint64     `json:"samples"`
+	LostData   bool       `json:"lost_events"`
+	Findings   []Finding  `json:"findings"`
+	Time       []Time     `json:"time"`
+	Interrupts []Part     `json:"interrupts"` // that took the time of the class interrupts
+	Functions  []Function `json:"functions"`
+	Waits      []Wait     `json:"waits"`
+	Locks      []Lock     `json:"locks"`
+	Delays     []Delay    `json:"delays"`
+	Longest    []Interval `json:"longest"`
 
 	DroppedThreads int64 `json:"-"`
 	LivedNs        int64 `json:"-"` // of each process, for how long its longest thread was there in the window, added up

@@ -107,6 +107,11 @@ func (r *Report) printTime(w io.Writer) {
 		if sum := r.Sum(name); sum.Ns > 0 {
 			row(name, sum.Ns, cli.Grouped(sum.Count))
 		}
+		if name == Interrupts {
+			for _, one := range r.Interrupts[:min(maxListed, len(r.Interrupts))] {
+				row("  "+one.Name, one.Ns, cli.Grouped(one.Count))
+			}
+		}
 		for _, t := range r.ClassesOf(name) {
 			row("  "+t.Class, t.Ns, cli.Grouped(t.Count))
 		}
