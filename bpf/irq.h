@@ -176,7 +176,7 @@ int local_timer_exit(void *ctx)
 }
 
 /*
- * An interrupt that was sent longer ago than this was handled unseen: no CPU has interrupts off for so long, but the kernel does not run
+ * An interrupt that was sent longer ago than this was handled unseen: no CPU has interrupts off for that time, but the kernel does not run
  * programs for every interrupt (docs/kernels.md).
  */
 #define IPI_UNSEEN_NS 100000000

@@ -45,15 +45,11 @@ struct spin {
 	__u64 task; /* the thread, or the one that is interrupted */
 };
 
-struct spins {
-	struct spin in[CONTEXTS];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CONTEXTS);
 	__type(key, __u32);
-	__type(value, struct spins);
+	__type(value, struct spin);
 } spinning SEC(".maps");
 
 static __always_inline enum context context_of(struct task_struct *task)
@@ -69,10 +65,9 @@ static __always_inline enum context context_of(struct task_struct *task)
 
 static __always_inline struct spin *spin_here(struct task_struct *task)
 {
-	__u32 key = 0;
-	struct spins *spins = bpf_map_lookup_elem(&spinning, &key);
+	__u32 key = context_of(task);
 
-	return spins ? &spins->in[bounded(context_of(task), CONTEXTS)] : NULL;
+	return bpf_map_lookup_elem(&spinning, &key);
 }
 
 static __always_inline bool is_spin(__u32 kind)

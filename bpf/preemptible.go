@@ -4,7 +4,6 @@ package bpf
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -25,7 +24,7 @@ func (o *Options) findPreemptible(spec *ebpf.CollectionSpec, types *btf.Cache) e
 		o.preemptible = true
 	}
 	for _, p := range programs() {
-		isFirst := hasSecond(p.tracepoint) && !p.source.Second
+		isFirst := o.lossesOf(p.tracepoint) != "" && p.source.Second == ""
 		if p.source.Preempted && !o.preemptible || isFirst && o.skipsFirst {
 			delete(spec.Programs, p.name)
 		}
@@ -35,13 +34,10 @@ func (o *Options) findPreemptible(spec *ebpf.CollectionSpec, types *btf.Cache) e
 
 // lossesOf returns the variable that counts the events whose end both programs of a tracepoint were skipped for; "": there is only one.
 func (o *Options) lossesOf(tracepoint string) string {
-	switch tracepoint {
-	case "sys_enter", "sys_exit":
-		if o.preemptible {
-			return "skipped_ends"
+	for _, p := range programs() {
+		if p.source.Second != "" && p.tracepoint == tracepoint && (o.preemptible || !p.source.Preempted) {
+			return p.source.Second
 		}
-	case "contention_begin", "contention_end":
-		return "skipped_lock_ends"
 	}
 	return ""
 }
@@ -53,15 +49,11 @@ func (t *Tracer) lostBySkipping(p program, skipped uint64) (lost uint64, err err
 	if variable == "" {
 		return skipped, nil
 	}
-	if !p.source.Writes || p.source.Second {
+	if !p.source.Writes || p.source.Second != "" {
 		return 0, nil
 	}
 	if err := t.collection.Variables[variable].Get(&lost); err != nil {
 		return 0, fmt.Errorf("read how many ends of %s were skipped: %w", p.name, err)
 	}
 	return lost, nil
-}
-
-func hasSecond(tracepoint string) bool {
-	return slices.ContainsFunc(programs(), func(p program) bool { return p.source.Second && p.tracepoint == tracepoint })
 }

@@ -377,6 +377,17 @@ static __always_inline int begin_call(struct pt_regs *regs, long id, __u64 mark)
 	return 0;
 }
 
+/* Whether the first of two programs has run, and left its mark, which is removed. */
+static __always_inline bool take_mark(__u64 mark)
+{
+	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
+
+	if (!slot || !(*slot & mark))
+		return false;
+	*slot &= ~mark;
+	return true;
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
 {
@@ -386,12 +397,7 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long id)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter_again, struct pt_regs *regs, long id)
 {
-	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
-
-	if (!slot || !(*slot & CALL_BEGUN))
-		return begin_call(regs, id, 0);
-	*slot &= ~(__u64)CALL_BEGUN;
-	return 0;
+	return take_mark(CALL_BEGUN) ? 0 : begin_call(regs, id, 0);
 }
 
 static __always_inline void end_kept(struct task_struct *task, __u64 key, struct kept_call *kept, __s64 ret)
@@ -475,12 +481,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(sys_exit_again, struct pt_regs *regs, long ret)
 {
-	__u64 *slot = call_slot(bpf_get_current_task_btf()->pid);
-
-	if (!slot || !(*slot & CALL_ENDED))
-		return end_call(regs, ret, 0);
-	*slot &= ~(__u64)CALL_ENDED;
-	return 0;
+	return take_mark(CALL_ENDED) ? 0 : end_call(regs, ret, 0);
 }
 
 /* Calls that do not return: exit and exit_group. */

@@ -95,7 +95,7 @@ func listFeatures() (all []*listed) {
 			l.types = append(l.types, string(t.Def.Name))
 		}
 		for _, p := range t.Programs {
-			if slices.Contains(l.programs, p.Name) || p.AtClose || p.Second {
+			if slices.Contains(l.programs, p.Name) || p.AtClose || p.Second != "" {
 				continue
 			}
 			l.programs = append(l.programs, p.Name)

@@ -10,8 +10,8 @@ func lockTypes() []Type {
 	return []Type{{
 		Number: ringdata.TypeLock, Feature: "lock", Doc: "waits for contended kernel locks, with stacks",
 		Programs: []Program{
-			{Name: "contention_begin"}, {Name: "contention_begin_again", On: "contention_begin", Second: true},
-			{Name: "contention_end", Writes: true}, {Name: "contention_end_again", On: "contention_end", Writes: true, Second: true},
+			{Name: "contention_begin"}, {Name: "contention_begin_again", On: "contention_begin", Second: "skipped_lock_ends"},
+			{Name: "contention_end", Writes: true}, {Name: "contention_end_again", On: "contention_end", Writes: true, Second: "skipped_lock_ends"},
 			{Name: "open_locks", AtClose: true},
 		},
 		Def: threadSpan("lock", "lock", "Kernel locks",

@@ -41,7 +41,7 @@ type Program struct {
 	Instead   string // the program that does the same on kernels that lack the tracepoint; "": none
 	AtClose   bool   // it has no tracepoint: it runs at the close of the window and writes what is open
 	Skipped   bool   // what it is skipped for, because it is running on the CPU, is caused by kernel programs: no event is lost
-	Second    bool   // it does what the program before it was skipped for, because that was running on the CPU
+	Second    string // it does what the program before it was skipped for, because that was running on the CPU; this variable counts what both were skipped for
 	Preempted bool   // it is only needed on kernels that preempt threads in programs
 	Event     Event  // it has no tracepoint: it runs for each such event of each CPU
 }

@@ -14,8 +14,8 @@ func callType() Type {
 	return Type{
 		Number: ringdata.TypeSyscall, Feature: Calls, Doc: "system calls; syscall=read,epoll_*: only these",
 		Programs: []Program{
-			{Name: "sys_enter"}, {Name: "sys_enter_again", On: "sys_enter", Second: true, Preempted: true},
-			{Name: "sys_exit", Writes: true}, {Name: "sys_exit_again", On: "sys_exit", Writes: true, Second: true, Preempted: true},
+			{Name: "sys_enter"}, {Name: "sys_enter_again", On: "sys_enter", Second: "skipped_ends", Preempted: true},
+			{Name: "sys_exit", Writes: true}, {Name: "sys_exit_again", On: "sys_exit", Writes: true, Second: "skipped_ends", Preempted: true},
 			{Name: "last_call", On: "sched_process_exit"}, {Name: "open_calls", AtClose: true},
 		},
 		Def: Call(Calls),
