@@ -18,13 +18,16 @@ import (
 
 const (
 	maxTypeFields = 64
-	maxFieldName  = 64  // bytes
-	maxTypeText   = 256 // bytes of a type's name, group, track or colour, of a unit, and of the name of a number
+	maxFieldName  = 64      // bytes
+	maxTypeText   = 256     // bytes of a type's texts but its definition, of a unit, and of the name of a number
+	maxProbeText  = 4 << 10 // bytes of the definition of a probe
 	maxEnumNames  = 1024
 	maxTypeBytes  = 256 << 10 // of the definition of a type
 	maxTextBytes  = 64 << 10  // of a Text
 	maxWaitBytes  = 4 << 10   // of a Wait
 	maxTypedBytes = 64 << 10  // of the values of an event
+
+	maxHint = uint32(ValueHint_HINT_PROCESS_COUNTER)
 
 	// MaxSectionTypes bounds the event types of a section.
 	MaxSectionTypes = 1 << 16
@@ -41,6 +44,7 @@ type Value struct {
 	// bits; for a list, the number of elements.
 	Number uint64
 	Bytes  []byte // of bytes and strings; of a list its elements; belongs to the event
+	Unread bool   // it could not be read, see [ValueHint_HINT_UNREAD]
 }
 
 // Is reports whether a field has values of a type, single or in a list.
@@ -49,8 +53,19 @@ func (f *TypeField) Is(t ValueType) bool { return f.Type == uint32(t) }
 // Int is the value of a signed number, a duration, a time or an enumeration.
 func (v *Value) Int() int64 { return int64(v.Number) }
 
-// IsUnknown reports whether the value stands for "unknown" by its field's hint.
+// IsCounter reports whether the field's values are drawn as a counter over time.
+func (f *TypeField) IsCounter() bool {
+	return f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_PROCESS_COUNTER)
+}
+
+// IsShown reports whether tools show the values of the field: not where they only say which others have none.
+func (f *TypeField) IsShown() bool { return f.Hint != uint32(ValueHint_HINT_UNREAD) }
+
+// IsUnknown reports whether there is no value: it could not be read, or stands for "unknown" by its field's hint.
 func (v *Value) IsUnknown() bool {
+	if v.Unread {
+		return true
+	}
 	if v.Field.Hint != uint32(ValueHint_HINT_OR_UNKNOWN) {
 		return false
 	}
@@ -74,8 +89,10 @@ func (t *EventType) Problem() string {
 	switch {
 	case len(t.Name) == 0:
 		return fmt.Sprintf("event type %d has no name", t.Id)
-	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour), len(t.Table)) > maxTypeText:
+	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour), len(t.Table), len(t.Label), len(t.Probe)) > maxTypeText:
 		return fmt.Sprintf("event type %d has a text of more than %d bytes", t.Id, maxTypeText)
+	case len(t.Definition) > maxProbeText:
+		return fmt.Sprintf("event type %d is that of a probe whose definition has more than %d bytes", t.Id, maxProbeText)
 	case proto.Size(t) > maxTypeBytes:
 		return fmt.Sprintf("the definition of event type %d has more than %d bytes", t.Id, maxTypeBytes)
 	case len(t.Fields) > maxTypeFields:
@@ -84,11 +101,19 @@ func (t *EventType) Problem() string {
 		return fmt.Sprintf("event type %d has an unknown shape, %d", t.Id, t.Shape)
 	case t.Ends != 0 && t.Shape != uint32(TypeShape_SHAPE_END):
 		return fmt.Sprintf("event type %d ends another one, and has not the shape of an end", t.Id)
+	case t.Entry && t.Shape != uint32(TypeShape_SHAPE_INSTANT):
+		return fmt.Sprintf("the events of type %d are entries of spans, and no instants", t.Id)
 	}
 	names := make(map[string]bool, len(t.Fields))
-	for _, f := range t.Fields {
+	for i, f := range t.Fields {
 		if problem := f.problem(); problem != "" {
 			return fmt.Sprintf("field %q of event type %d %s", f.Name, t.Id, problem)
+		}
+		if !f.IsShown() && i+1 < len(t.Fields) {
+			return fmt.Sprintf("field %q of event type %d says which fields have no value, and is not the last", f.Name, t.Id)
+		}
+		if f.Hint == uint32(ValueHint_HINT_EVENTS) && (t.Shape != uint32(TypeShape_SHAPE_INSTANT) || t.Entry) {
+			return fmt.Sprintf("field %q says for how many events one of type %d stands, which is no instant", f.Name, t.Id)
 		}
 		if names[string(f.Name)] {
 			return fmt.Sprintf("event type %d has two fields %q", t.Id, f.Name)
@@ -101,6 +126,35 @@ func (t *EventType) Problem() string {
 // IsInterrupt reports whether the type's spans are those of interrupts. Value HINT_OWN excepts single ones.
 func (t *EventType) IsInterrupt() bool {
 	return t.Shape == uint32(TypeShape_SHAPE_SPAN) && (t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_HARD) || t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_SOFT))
+}
+
+// Counts returns the fields of a type whose events each stand for many that were counted, see [ValueHint_HINT_EVENTS]; false: it is none.
+func (t *EventType) Counts() (c CountFields, ok bool) {
+	c = CountFields{Events: -1, Sum: -1, Buckets: -1, Interval: -1}
+	for i, f := range t.Fields {
+		if f.Hint == uint32(ValueHint_HINT_EVENTS) {
+			c.Events = i
+		}
+	}
+	for i := c.Events + 1; i < len(t.Fields) && c.Events >= 0; i++ {
+		switch f := t.Fields[i]; {
+		case f.Hint == uint32(ValueHint_HINT_COUNTER) && c.Sum < 0:
+			c.Sum = i
+		case f.Hint == uint32(ValueHint_HINT_BUCKETS) && c.Buckets < 0:
+			c.Buckets = i
+		case f.Is(ValueType_VALUE_DURATION) && !f.List && f.Hint == uint32(ValueHint_HINT_NONE) && c.Interval < 0:
+			c.Interval = i
+		}
+	}
+	return c, c.Events >= 0
+}
+
+// CountFields are fields of a type whose events stand for many that were counted. Those before Events are the key by which they were.
+type CountFields struct {
+	Events   int // how many there were
+	Sum      int // of their amounts; -1: none
+	Buckets  int // how many had an amount below 1, 2, 4, and so on; -1: none
+	Interval int // the time in which they were counted, which ends with the event; -1: not known
 }
 
 // MayBegin reports whether another type may end the spans of this one: it is the begin of a span, or its definition is lost.
@@ -135,6 +189,7 @@ func (t *EventType) Memory() int {
 	const perType, perField, perName = int(unsafe.Sizeof(EventType{})), int(unsafe.Sizeof(TypeField{})), int(unsafe.Sizeof(EnumName{}))
 	const perPart = 2*int(unsafe.Sizeof(t)) + 16 // of a list that grows by doubling, and of rounding up what it points to
 	n := perType + len(t.Name) + len(t.Group) + len(t.Track) + len(t.Colour) + len(t.Table) + len(t.unknownFields)
+	n += len(t.Label) + len(t.Probe) + len(t.Definition)
 	for _, f := range t.Fields {
 		n += perField + perPart + len(f.Name) + len(f.Unit) + len(f.unknownFields)
 		for _, e := range f.Names {
@@ -154,14 +209,24 @@ func (f *TypeField) problem() string {
 		return fmt.Sprintf("has a unit of more than %d bytes", maxTypeText)
 	case len(f.Names) > maxEnumNames:
 		return fmt.Sprintf("names %d numbers, more than %d", len(f.Names), maxEnumNames)
-	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= uint32(ValueHint_HINT_OR_UNKNOWN):
-		return "is a list, which cannot be a name, a key, a counter or a track"
-	case (f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_COUNTER_AT_START)) && !f.isNumber():
+	case f.Hint == uint32(ValueHint_HINT_BUCKETS) && (!f.List || !f.Is(ValueType_VALUE_UINT)):
+		return "has the counts of a histogram, and is no list of unsigned numbers"
+	case f.List && f.Hint > uint32(ValueHint_HINT_HEX) && f.Hint <= maxHint && f.Hint != uint32(ValueHint_HINT_BUCKETS):
+		return "is a list, which cannot have this hint"
+	case (f.IsCounter() || f.Hint == uint32(ValueHint_HINT_COUNTER_AT_START)) && !f.isNumber():
 		return "is a counter and no number"
+	case f.Hint == uint32(ValueHint_HINT_EVENTS) && !f.Is(ValueType_VALUE_UINT):
+		return "is a number of events, and no unsigned number"
+	case f.Hint == uint32(ValueHint_HINT_HISTOGRAM) && !f.isNumber():
+		return "is for a histogram, and is no number"
 	case f.Hint == uint32(ValueHint_HINT_OR_UNKNOWN) && !f.Is(ValueType_VALUE_UINT) && !f.Is(ValueType_VALUE_INT) && !f.Is(ValueType_VALUE_DURATION):
 		return "may be unknown, and is neither an integer nor a duration"
 	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
 		return "says whether an interrupt is the thread's own, and is no boolean"
+	case !f.IsShown() && !f.Is(ValueType_VALUE_UINT):
+		return "says which fields have no value, and is no unsigned number"
+	case f.Hint == uint32(ValueHint_HINT_BEGAN_BY) && !f.Is(ValueType_VALUE_TASK):
+		return "says in which thread a span began, and is no thread"
 	}
 	for _, e := range f.Names {
 		if len(e.Name) > maxTypeText {
@@ -201,6 +266,7 @@ func (t *EventType) AppendValues(into []Value, e *Event) (values []Value, ok boo
 	if len(b) > maxTypedBytes {
 		return into, false
 	}
+	first := len(into)
 	for _, f := range t.Fields {
 		var v Value
 		if v, i = readField(f, b, i, base); i > len(b) {
@@ -208,7 +274,19 @@ func (t *EventType) AppendValues(into []Value, e *Event) (values []Value, ok boo
 		}
 		into = append(into, v)
 	}
+	markUnread(into[first:])
 	return into, i == len(b)
+}
+
+// markUnread marks the values that the last one says could not be read.
+func markUnread(values []Value) {
+	last := len(values) - 1
+	if last < 0 || values[last].Field.IsShown() {
+		return
+	}
+	for i := range values[:last] {
+		values[i].Unread = values[last].Number>>i&1 != 0
+	}
 }
 
 // readField reads a value at b[i]. The index that it returns is beyond the end of b if there is none.
@@ -284,6 +362,17 @@ func (v *Value) Elements(base int64) iter.Seq[Value] {
 		for i := 0; i < len(v.Bytes); {
 			var one Value
 			if one, i = readValue(v.Field, v.Bytes, i, base); i > len(v.Bytes) || !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// Numbers yields the numbers of a list of unsigned ones.
+func (v *Value) Numbers() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for one := range v.Elements(0) {
+			if !yield(one.Number) {
 				return
 			}
 		}

@@ -99,10 +99,23 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 		"has no name":      {},
 		"more than 256":    {Track: bytes.Repeat([]byte("x"), 257)},
 		"not the shape":    {Ends: 1},
-		"which cannot be":  {Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: true, Hint: uint32(ValueHint_HINT_NAME)}}},
 		"no number":        {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_COUNTER)}}},
 		"may be unknown":   {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_OR_UNKNOWN)}}},
-		"no boolean":       {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_OWN)}}},
+		"no unsigned":      {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_INT), Hint: uint32(ValueHint_HINT_UNREAD)}}},
+		"this hint":        {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_UNREAD), List: true}}},
+		"not the last":     {Fields: []*TypeField{{Name: []byte("a"), Type: 1, Hint: uint32(ValueHint_HINT_UNREAD)}, field("b", 1)}},
+		"no thread":        {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_BEGAN_BY)}}},
+		"no instants":      {Shape: uint32(TypeShape_SHAPE_SPAN), Entry: true},
+		"a text of":        {Label: bytes.Repeat([]byte("x"), 257)},
+		"a text of more":   {Probe: bytes.Repeat([]byte("x"), 257)},
+		"whose definition": {Definition: bytes.Repeat([]byte("x"), 4097)},
+		"no list of":       {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_BUCKETS)}}},
+		"of a histogram":   {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_INT), Hint: uint32(ValueHint_HINT_BUCKETS), List: true}}},
+		"is a number of":   {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_INT), Hint: uint32(ValueHint_HINT_EVENTS)}}},
+		"for a histogram":  {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_HISTOGRAM)}}},
+		"is no instant": {Shape: uint32(TypeShape_SHAPE_SPAN), Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT),
+			Hint: uint32(ValueHint_HINT_EVENTS)}}},
+		"no boolean": {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_OWN)}}},
 	} {
 		if def.Name = []byte("x"); want == "has no name" {
 			def.Name = nil
@@ -113,10 +126,64 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 	}
 }
 
+// The last field says which of the others could not be read, also lists.
+func TestUnreadValuesAreUnknown(t *testing.T) {
+	def := &EventType{Name: []byte("x"), Fields: []*TypeField{
+		{Name: []byte("a"), Type: uint32(ValueType_VALUE_UINT)}, {Name: []byte("b"), Type: uint32(ValueType_VALUE_STRING), List: true},
+		{Name: []byte("c"), Type: uint32(ValueType_VALUE_FLOAT)}, {Name: []byte("unread"), Type: uint32(ValueType_VALUE_UINT), Hint: uint32(ValueHint_HINT_UNREAD)},
+	}}
+	if problem := def.Problem(); problem != "" {
+		t.Fatal(problem)
+	}
+	for mask := range uint64(16) {
+		data, err := def.AppendTyped(nil, []Value{{}, {}, {}, {Number: mask}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, ok := def.AppendValues(make([]Value, 2), &Event{Data: data})
+		if !ok || len(values) != 6 {
+			t.Fatal(values, ok)
+		}
+		for i, v := range values[2:5] {
+			if got, want := v.IsUnknown(), mask>>i&1 != 0; got != want {
+				t.Errorf("mask %b: value %d is unknown: %t", mask, i, got)
+			}
+		}
+		if values[5].Field.IsShown() || values[5].IsUnknown() {
+			t.Error("the mask is shown, or unknown")
+		}
+	}
+}
+
+func TestFieldsOfCounts(t *testing.T) {
+	f := func(name string, typ ValueType, hint ValueHint) *TypeField {
+		return &TypeField{Name: []byte(name), Type: uint32(typ), Hint: uint32(hint), List: hint == ValueHint_HINT_BUCKETS}
+	}
+	key, events := f("key", ValueType_VALUE_DURATION, ValueHint_HINT_NONE), f("events", ValueType_VALUE_UINT, ValueHint_HINT_EVENTS)
+	sum, buckets := f("sum", ValueType_VALUE_INT, ValueHint_HINT_COUNTER), f("buckets", ValueType_VALUE_UINT, ValueHint_HINT_BUCKETS)
+	interval, more := f("interval", ValueType_VALUE_DURATION, ValueHint_HINT_NONE), f("more", ValueType_VALUE_DURATION, ValueHint_HINT_NONE)
+	for _, c := range []struct {
+		fields []*TypeField
+		want   CountFields
+	}{
+		{nil, CountFields{-1, -1, -1, -1}},
+		{[]*TypeField{key, sum, buckets}, CountFields{-1, -1, -1, -1}},
+		{[]*TypeField{events}, CountFields{0, -1, -1, -1}},
+		{[]*TypeField{key, events, sum, buckets, interval, more}, CountFields{1, 2, 3, 4}},
+		{[]*TypeField{sum, buckets, events, interval}, CountFields{2, -1, -1, 3}},
+	} {
+		def := &EventType{Name: []byte("x"), Fields: c.fields}
+		got, ok := def.Counts()
+		if problem := def.Problem(); got != c.want || ok != (c.want.Events >= 0) || problem != "" {
+			t.Errorf("%v: %+v, %t, problem %q; want %+v", c.fields, got, ok, problem, c.want)
+		}
+	}
+}
+
 // A hint that only a newer version knows counts as none, also that of a list.
 func TestUnknownHintsAreNone(t *testing.T) {
 	for _, isList := range []bool{false, true} {
-		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_OR_UNKNOWN) + 1}}}
+		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: maxHint + 1}}}
 		if got := def.Problem(); got != "" {
 			t.Error(got)
 		}

@@ -492,27 +492,39 @@ type ValueHint int32
 const (
 	ValueHint_HINT_NONE             ValueHint = 0
 	ValueHint_HINT_HEX              ValueHint = 1
-	ValueHint_HINT_NAME             ValueHint = 2 // name of the slice or instant
-	ValueHint_HINT_KEY              ValueHint = 3 // begin and end with the same value belong together
-	ValueHint_HINT_COUNTER          ValueHint = 4 // drawn as a counter over time
-	ValueHint_HINT_OWN              ValueHint = 5 // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
-	ValueHint_HINT_TRACK            ValueHint = 6 // the event's track is that of the type with this value behind its name
-	ValueHint_HINT_COUNTER_AT_START ValueHint = 7 // of a span: what the counter in the next field was when it began
-	ValueHint_HINT_OR_UNKNOWN       ValueHint = 8 // may be unknown: -1 in a signed number, 0 in an unsigned one or a duration
+	ValueHint_HINT_NAME             ValueHint = 2  // name of the slice or instant
+	ValueHint_HINT_KEY              ValueHint = 3  // begin and end with the same value belong together
+	ValueHint_HINT_COUNTER          ValueHint = 4  // drawn as a counter over time
+	ValueHint_HINT_OWN              ValueHint = 5  // of a boolean, in a type that interrupts: the thread itself runs it, in its own time
+	ValueHint_HINT_TRACK            ValueHint = 6  // the event's track is that of the type with this value behind its name
+	ValueHint_HINT_COUNTER_AT_START ValueHint = 7  // of a span: what the counter in the next field was when it began
+	ValueHint_HINT_OR_UNKNOWN       ValueHint = 8  // may be unknown: -1 in a signed number, 0 in an unsigned one or a duration
+	ValueHint_HINT_UNREAD           ValueHint = 9  // of an unsigned number: bit i is set if field i has no value, because it could not be read; not shown itself
+	ValueHint_HINT_BEGAN_BY         ValueHint = 10 // of a task, in a span: the thread in which it began
+	ValueHint_HINT_EVENTS           ValueHint = 11 // of an unsigned number: how many events the event stands for; drawn as a counter over time
+	ValueHint_HINT_BUCKETS          ValueHint = 12 // of a list of unsigned numbers: how many events had an amount below 1, 2, 4, 8, and so on
+	ValueHint_HINT_HISTOGRAM        ValueHint = 13 // of a number: its distribution is of interest
+	ValueHint_HINT_PROCESS_COUNTER  ValueHint = 14 // as HINT_COUNTER, of the thread's process
 )
 
 // Enum value maps for ValueHint.
 var (
 	ValueHint_name = map[int32]string{
-		0: "HINT_NONE",
-		1: "HINT_HEX",
-		2: "HINT_NAME",
-		3: "HINT_KEY",
-		4: "HINT_COUNTER",
-		5: "HINT_OWN",
-		6: "HINT_TRACK",
-		7: "HINT_COUNTER_AT_START",
-		8: "HINT_OR_UNKNOWN",
+		0:  "HINT_NONE",
+		1:  "HINT_HEX",
+		2:  "HINT_NAME",
+		3:  "HINT_KEY",
+		4:  "HINT_COUNTER",
+		5:  "HINT_OWN",
+		6:  "HINT_TRACK",
+		7:  "HINT_COUNTER_AT_START",
+		8:  "HINT_OR_UNKNOWN",
+		9:  "HINT_UNREAD",
+		10: "HINT_BEGAN_BY",
+		11: "HINT_EVENTS",
+		12: "HINT_BUCKETS",
+		13: "HINT_HISTOGRAM",
+		14: "HINT_PROCESS_COUNTER",
 	}
 	ValueHint_value = map[string]int32{
 		"HINT_NONE":             0,
@@ -524,6 +536,12 @@ var (
 		"HINT_TRACK":            6,
 		"HINT_COUNTER_AT_START": 7,
 		"HINT_OR_UNKNOWN":       8,
+		"HINT_UNREAD":           9,
+		"HINT_BEGAN_BY":         10,
+		"HINT_EVENTS":           11,
+		"HINT_BUCKETS":          12,
+		"HINT_HISTOGRAM":        13,
+		"HINT_PROCESS_COUNTER":  14,
 	}
 )
 
@@ -1885,6 +1903,10 @@ type EventType struct {
 	Fields        []*TypeField           `protobuf:"bytes,9,rep,name=fields,proto3" json:"fields,omitempty"`
 	Interrupts    uint32                 `protobuf:"varint,10,opt,name=interrupts,proto3" json:"interrupts,omitempty"` // TypeInterrupts
 	Table         []byte                 `protobuf:"bytes,11,opt,name=table,proto3" json:"table,omitempty"`            // types of the same word are rows of one table where events are stored by type; empty: one of its own
+	Label         []byte                 `protobuf:"bytes,12,opt,name=label,proto3" json:"label,omitempty"`            // what its events are called, with {FIELD} for values; empty: no such template
+	Probe         []byte                 `protobuf:"bytes,13,opt,name=probe,proto3" json:"probe,omitempty"`            // id of the user-defined probe; types of the same word share a track of each thread; empty: it is none
+	Definition    []byte                 `protobuf:"bytes,14,opt,name=definition,proto3" json:"definition,omitempty"`  // of the user-defined probe, as it was written
+	Entry         bool                   `protobuf:"varint,15,opt,name=entry,proto3" json:"entry,omitempty"`           // SHAPE_INSTANT: its events are the entries of spans, which have a type of their own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1994,6 +2016,34 @@ func (x *EventType) GetTable() []byte {
 		return x.Table
 	}
 	return nil
+}
+
+func (x *EventType) GetLabel() []byte {
+	if x != nil {
+		return x.Label
+	}
+	return nil
+}
+
+func (x *EventType) GetProbe() []byte {
+	if x != nil {
+		return x.Probe
+	}
+	return nil
+}
+
+func (x *EventType) GetDefinition() []byte {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *EventType) GetEntry() bool {
+	if x != nil {
+		return x.Entry
+	}
+	return false
 }
 
 // Text is a string that values name by its id.
@@ -3267,7 +3317,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\bR\x04list\x12\x12\n" +
 	"\x04unit\x18\x04 \x01(\fR\x04unit\x12\x12\n" +
 	"\x04hint\x18\x05 \x01(\rR\x04hint\x12%\n" +
-	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\x8d\x02\n" +
+	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xef\x02\n" +
 	"\tEventType\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -3282,7 +3332,13 @@ const file_wprof_proto_rawDesc = "" +
 	"interrupts\x18\n" +
 	" \x01(\rR\n" +
 	"interrupts\x12\x14\n" +
-	"\x05table\x18\v \x01(\fR\x05table\"*\n" +
+	"\x05table\x18\v \x01(\fR\x05table\x12\x14\n" +
+	"\x05label\x18\f \x01(\fR\x05label\x12\x14\n" +
+	"\x05probe\x18\r \x01(\fR\x05probe\x12\x1e\n" +
+	"\n" +
+	"definition\x18\x0e \x01(\fR\n" +
+	"definition\x12\x14\n" +
+	"\x05entry\x18\x0f \x01(\bR\x05entry\"*\n" +
 	"\x04Text\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\fR\x04text\"\xe4\x03\n" +
@@ -3457,7 +3513,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x0eTypeInterrupts\x12\x16\n" +
 	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
 	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
-	"\x0fINTERRUPTS_SOFT\x10\x02*\xa5\x01\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*\x9a\x02\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
@@ -3468,7 +3524,14 @@ const file_wprof_proto_rawDesc = "" +
 	"\n" +
 	"HINT_TRACK\x10\x06\x12\x19\n" +
 	"\x15HINT_COUNTER_AT_START\x10\a\x12\x13\n" +
-	"\x0fHINT_OR_UNKNOWN\x10\b*\xc8\x02\n" +
+	"\x0fHINT_OR_UNKNOWN\x10\b\x12\x0f\n" +
+	"\vHINT_UNREAD\x10\t\x12\x11\n" +
+	"\rHINT_BEGAN_BY\x10\n" +
+	"\x12\x0f\n" +
+	"\vHINT_EVENTS\x10\v\x12\x10\n" +
+	"\fHINT_BUCKETS\x10\f\x12\x12\n" +
+	"\x0eHINT_HISTOGRAM\x10\r\x12\x18\n" +
+	"\x14HINT_PROCESS_COUNTER\x10\x0e*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +

@@ -97,8 +97,11 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 		"eventtype 8 is defined twice":          "eventtype 8",
 		"event type 11 has an unknown shape, 9": "eventtype 11 name=\"x\" shape=9",
 		"type 11 is on an unknown track, 9":     "eventtype 11 name=\"x\" on=9",
-		"type 11 has an unknown hint, 9":        "eventtype 11 name=\"x\"\nfield a type=uint hint=9",
+		"type 11 has an unknown hint, 99":       "eventtype 11 name=\"x\"\nfield a type=uint hint=99",
 		"type 11 has 2 fields with hint 2":      "eventtype 11 name=\"x\"\nfield a type=uint hint=name\nfield b type=uint hint=name",
+		"type 11 has 2 fields with hint 11":     "eventtype 11 name=\"x\"\nfield a type=uint hint=events\nfield b type=uint hint=events",
+		"type 11 has 2 fields with hint 12":     "eventtype 11 name=\"x\"\nfield a type=uint list hint=buckets\nfield b type=uint list hint=buckets",
+		"is no list of unsigned numbers":        "eventtype 11 name=\"x\"\nfield a type=uint hint=buckets",
 		"type 11 has 2 fields with hint 3":      "eventtype 11 name=\"x\" shape=begin\nfield a type=uint hint=key\nfield b type=uint hint=key",
 		"ends event type 8, which is not the":   "eventtype 11 name=\"x\" shape=end ends=8",
 		"ends event type 12, which is not the":  "eventtype 11 name=\"b\" shape=begin\neventtype 12 name=\"e\" shape=end ends=11\neventtype 13 name=\"x\" shape=end ends=12",
@@ -122,7 +125,7 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 // A type whose definition was lost may have been the begin of a span, and a newer version may know more tracks and hints.
 func TestCheckAcceptsLostAndNewerTypes(t *testing.T) {
 	checked(t, undumped(t, "section id=1\neventtype 7\neventtype 8 name=x shape=end ends=7\nend\n"))
-	checked(t, undumped(t, fmt.Sprintf("section minor=%d id=1\neventtype 7 name=x on=9\n  field a type=uint hint=9\nend\n", Minor+1)))
+	checked(t, undumped(t, fmt.Sprintf("section minor=%d id=1\neventtype 7 name=x on=9\n  field a type=uint hint=99\nend\n", Minor+1)))
 }
 
 // Ids mean nothing beyond their section, also where the header of the next one is missing, whatever its number.
