@@ -82,8 +82,27 @@ func (t Tool) report(std Std, err error) int {
 			return code
 		}
 	}
-	fmt.Fprintf(std.Err, "%s: %s\n", t.Name, oneLine(err.Error()))
+	fmt.Fprintf(std.Err, "%s: %s\n", t.Name, message(err))
 	return code
+}
+
+// Placed is an error whose message has more lines below it, which show the place in what the user wrote.
+type Placed interface {
+	error
+	IsPlaced()
+}
+
+// message returns the text of an error, on one line unless it is [Placed].
+func message(err error) string {
+	var placed Placed
+	if !errors.As(err, &placed) {
+		return oneLine(err.Error())
+	}
+	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = printable.Text(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // oneLine keeps a message on one line, even of joined errors, so that grep finds all of it, and escapes control characters.
