@@ -81,6 +81,23 @@ func (f *File) useDebug(debug *File) error {
 	return nil
 }
 
+// OpenDebug opens the separate debug file of a file that is at a path: from beside it, or from folders of debug files, of which the
+// system's is the last. It is nil if there is none.
+func (f *File) OpenDebug(filePath string, dirs ...string) (*File, io.Closer) {
+	for _, name := range f.debugFiles(filePath, true, append(dirs, systemDebug)) {
+		in, size, err := OpenRegular(name)
+		if err != nil {
+			continue
+		}
+		debug, err := Open(in, size)
+		if err == nil && (debug.hasSymbols() || debug.elf.Section(".debug_info") != nil) && f.checkDebug(debug) == nil {
+			return debug, in
+		}
+		in.Close()
+	}
+	return nil, nil
+}
+
 // checkDebug checks that a debug file belongs to this file: by its build-id, or, if one of the two has none, by the checksum in
 // .gnu_debuglink.
 func (f *File) checkDebug(debug *File) error {

@@ -51,50 +51,79 @@ func (f *File) sectionOf(t elf.SectionType) *elf.Section {
 // addSymbols adds the functions of a symbol table: STT_FUNC, STT_GNU_IFUNC, and symbols of assembly that have neither
 // type nor size.
 func (f *File) addSymbols(into *functions, t elf.SectionType) error {
-	table := f.sectionOf(t)
-	if table == nil || int(table.Link) >= len(f.elf.Sections) {
+	table, ok := f.symbolTable(t)
+	if !ok {
 		return nil
 	}
-	text := f.elf.Sections[table.Link]
-	if !f.holds(text) {
-		return nil
-	}
-	strings := io.NewSectionReader(f.r, int64(text.Offset), int64(text.FileSize))
-	base, ok := into.names.add(strings, text.FileSize, true)
+	base, ok := into.names.add(table.strings, table.nameBytes, true)
 	if !ok {
 		return errors.New("read symbols: their names take more than 4 GiB")
 	}
 	into.code = append(into.code, f.codeSections()...)
-	width := 24
-	if f.elf.Class == elf.ELFCLASS32 {
-		width = 16
-	}
-	count := table.FileSize / uint64(width)
-	if count > maxSymbolEntries {
-		return fmt.Errorf("read symbols: there are more than %d", maxSymbolEntries)
-	}
 	buffer := 256 << 10
 	if into.first {
 		buffer = 16 << 10
 	} else {
-		into.list = slices.Grow(into.list, int(min(count, maxSymbols)))
+		into.list = slices.Grow(into.list, int(min(table.count, maxSymbols)))
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), buffer)
-	entry := make([]byte, width)
-	for range count {
+	return table.each(buffer, func(s *rawSymbol) (bool, error) {
+		if !f.isCode(s) || f.isMapping(s, table.strings, table.nameBytes) {
+			return true, nil
+		}
+		if len(into.list) >= maxSymbols {
+			return false, fmt.Errorf("read symbols: there are more than %d functions", maxSymbols)
+		}
+		into.addSymbol(s, base)
+		return !into.first || len(into.list) == 0, nil
+	})
+}
+
+// symbolTable is a symbol table with its names.
+type symbolTable struct {
+	f         *File
+	section   *elf.Section
+	width     uint64 // bytes of an entry
+	count     uint64
+	strings   *io.SectionReader
+	nameBytes uint64
+}
+
+// symbolTable finds the symbol table of a type.
+func (f *File) symbolTable(t elf.SectionType) (*symbolTable, bool) {
+	section := f.sectionOf(t)
+	if section == nil || int(section.Link) >= len(f.elf.Sections) {
+		return nil, false
+	}
+	text := f.elf.Sections[section.Link]
+	if !f.holds(text) {
+		return nil, false
+	}
+	out := &symbolTable{f: f, section: section, width: 24, nameBytes: text.FileSize,
+		strings: io.NewSectionReader(f.r, int64(text.Offset), int64(text.FileSize))}
+	if f.elf.Class == elf.ELFCLASS32 {
+		out.width = 16
+	}
+	out.count = section.FileSize / out.width
+	return out, true
+}
+
+// each visits the symbols, reading so many bytes at a time, up to the first for which visit returns false.
+func (t *symbolTable) each(buffer int, visit func(*rawSymbol) (more bool, err error)) error {
+	if t.count > maxSymbolEntries {
+		return fmt.Errorf("read symbols: there are more than %d", maxSymbolEntries)
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(t.f.r, int64(t.section.Offset), int64(t.section.FileSize)), buffer)
+	entry := make([]byte, t.width)
+	for range t.count {
 		if _, err := io.ReadFull(in, entry); err != nil {
 			return fmt.Errorf("read symbols: %w", err)
 		}
-		s := f.symbol(entry)
-		if !f.isCode(&s) || uint64(s.name) >= text.FileSize || f.isMapping(&s, strings, text.FileSize) {
+		s := t.f.symbol(entry)
+		if uint64(s.name) >= t.nameBytes {
 			continue
 		}
-		if len(into.list) >= maxSymbols {
-			return fmt.Errorf("read symbols: there are more than %d functions", maxSymbols)
-		}
-		into.addSymbol(&s, base)
-		if into.first && len(into.list) > 0 {
-			return nil
+		if more, err := visit(&s); !more || err != nil {
+			return err
 		}
 	}
 	return nil

@@ -147,7 +147,7 @@ func (f *File) image(path string) *dwarfline.Image {
 
 // openImage opens a file that DWARF refers to.
 func openImage(path string) (*dwarfline.Image, func(), error) {
-	in, size, err := openRegular(path)
+	in, size, err := OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +163,7 @@ func openImage(path string) (*dwarfline.Image, func(), error) {
 func (r *Resolver) findDWARF(l *loaded) (debug *File, path string, done func()) {
 	usable := func(debug *File) bool { return dwarfline.Has(debug.elf) && l.file.checkDebug(debug) == nil }
 	for _, name := range l.file.debugFiles(l.from, l.beside, r.debugDirs()) {
-		in, size, err := openRegular(name)
+		in, size, err := OpenRegular(name)
 		if err != nil {
 			continue
 		}

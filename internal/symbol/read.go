@@ -289,7 +289,7 @@ func (r *Resolver) debugDirs() []string {
 // openPath opens a regular file, unless check, which may be nil, returns an error.
 func openPath(name string, check func(*os.File) error) func() (io.ReaderAt, int64, func(), error) {
 	return func() (io.ReaderAt, int64, func(), error) {
-		file, size, err := openRegular(name)
+		file, size, err := OpenRegular(name)
 		if err != nil {
 			return nil, 0, nil, err
 		}
@@ -377,7 +377,7 @@ func (r *Resolver) open(c *candidate, s *fileSearch) (_ *loaded, err error) {
 // findDebug gives a stripped file its debug file if there is one. It returns the paths of those of other files.
 func (r *Resolver) findDebug(l *loaded, c *candidate) (differ []string) {
 	for _, name := range l.file.debugFiles(c.path, c.beside, r.debugDirs()) {
-		in, size, err := openRegular(name)
+		in, size, err := OpenRegular(name)
 		if err != nil {
 			continue
 		}

@@ -17,8 +17,8 @@ func OpenUntrusted(name string) (*os.File, error) {
 	return file, err
 }
 
-// openRegular opens a regular file that is not empty.
-func openRegular(name string) (*os.File, int64, error) { return openIfRegular(name, os.Stat) }
+// OpenRegular opens a regular file that is not empty.
+func OpenRegular(name string) (*os.File, int64, error) { return openIfRegular(name, os.Stat) }
 
 // openIfRegular checks before it opens a file: opening a device or a pipe has side effects.
 func openIfRegular(name string, stat func(string) (os.FileInfo, error)) (*os.File, int64, error) {

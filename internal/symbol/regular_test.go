@@ -27,7 +27,7 @@ func TestUntrustedFileIsOpenedIfItIsRegularAndNoLink(t *testing.T) {
 			f.Close()
 		}
 	}
-	if f, _, err := openRegular(link); err != nil {
+	if f, _, err := OpenRegular(link); err != nil {
 		t.Errorf("a link to a trusted file: %v", err)
 	} else {
 		f.Close()

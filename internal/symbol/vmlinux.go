@@ -48,7 +48,7 @@ func (r *Resolver) kernelLines(form Form, m *format.Module, at []Address, visit 
 func (r *Resolver) findVmlinux(buildID []byte) (vmlinux *File, path string, done func()) {
 	usable := func(f *File) bool { return bytes.Equal(f.buildID, buildID) && dwarfline.Has(f.elf) }
 	for _, name := range r.vmlinuxPaths(buildID) {
-		in, size, err := openRegular(name)
+		in, size, err := OpenRegular(name)
 		if err != nil {
 			continue
 		}

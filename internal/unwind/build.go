@@ -71,21 +71,30 @@ func read(r io.ReaderAt, size int64) (_ *input, err error) {
 
 // framesOf reads .eh_frame, or .debug_frame of a file without it.
 func framesOf(f *elf.File) (*section, error) {
-	for _, name := range []string{".eh_frame", ".debug_frame"} {
-		s := f.Section(name)
-		if s == nil || s.Type == elf.SHT_NOBITS || s.Size == 0 {
-			continue
+	for _, name := range frameSections() {
+		if s, err := framesIn(f, name); s != nil || err != nil {
+			return s, err
 		}
-		if s.Size > maxSectionBytes || s.FileSize > maxSectionBytes {
-			return nil, fmt.Errorf("read %s: it has %d bytes, and the limit is %d", name, s.Size, maxSectionBytes)
-		}
-		data, err := s.Data()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		return &section{data: data, address: s.Addr, debug: name == ".debug_frame"}, nil
 	}
 	return nil, ErrNoFrames
+}
+
+func frameSections() []string { return []string{".eh_frame", ".debug_frame"} }
+
+// framesIn reads a section; nil: there is none.
+func framesIn(f *elf.File, name string) (*section, error) {
+	s := f.Section(name)
+	if s == nil || s.Type == elf.SHT_NOBITS || s.Size == 0 {
+		return nil, nil
+	}
+	if s.Size > maxSectionBytes || s.FileSize > maxSectionBytes {
+		return nil, fmt.Errorf("read %s: it has %d bytes, and the limit is %d", name, s.Size, maxSectionBytes)
+	}
+	data, err := s.Data()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return &section{data: data, address: s.Addr, debug: name == ".debug_frame"}, nil
 }
 
 // codeOf returns the executable segments, as far as the file has them.

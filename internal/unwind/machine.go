@@ -34,6 +34,7 @@ const (
 	cfaValOffset   = 0x14
 	cfaValOffsetSF = 0x15
 	cfaValExpr     = 0x16
+	cfaNegateRA    = 0x2d // of arm64: the return address is signed from here on, or no longer
 	cfaGNUArgsSize = 0x2e
 	cfaGNUNegative = 0x2f
 )
@@ -59,6 +60,7 @@ const (
 type state struct {
 	cfa          Rule // Base, Offset and Add
 	cfaRegister  uint64
+	cfaComputed  bool // by an expression
 	fp           Rule // Saved and FPOffset
 	bx           int16
 	raUndefined  bool
@@ -111,7 +113,7 @@ func (m *machine) execute(instructions []byte) {
 
 func (m *machine) extended(op uint8, c *cursor) {
 	switch op {
-	case cfaNop:
+	case cfaNop, cfaNegateRA:
 	case cfaSetLoc:
 		m.failed = true // no compiler emits it, and an encoding is needed to read it
 	case cfaAdvance1:
@@ -156,14 +158,14 @@ func (m *machine) define(op uint8, c *cursor) {
 	case cfaDefOffsetSF:
 		s.setOffset(c.sleb() * m.cie.dataAlign)
 	case cfaDefExpr:
-		s.cfa = cfaOf(c.take(c.uleb()))
+		s.cfa, s.cfaComputed = cfaOf(c.take(c.uleb())), true
 		s.raFromSignal = m.cie.signal
 	}
 }
 
 // setOffset makes the CFA a register plus an offset.
 func (s *state) setOffset(offset int64) {
-	s.cfa = Rule{Offset: int32(offset)}
+	s.cfa, s.cfaComputed = Rule{Offset: int32(offset)}, false
 	s.raFromSignal = false
 	switch {
 	case int64(s.cfa.Offset) != offset:
