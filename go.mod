@@ -12,6 +12,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/ulikunitz/xz v0.5.17
 	github.com/urfave/cli/v2 v2.27.7
+	golang.org/x/arch v0.33.0
 	golang.org/x/sys v0.49.0
 	google.golang.org/protobuf v1.36.12
 )
