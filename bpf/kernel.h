@@ -28,6 +28,7 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
@@ -268,6 +269,8 @@ struct return_instance {
 };
 
 struct uprobe_task {
+	unsigned long vaddr;	 /* of the instruction that is executed in the trampoline's mapping instead */
+	unsigned long xol_vaddr; /* where that is */
 	struct return_instance *return_instances; /* the innermost one */
 };
 

@@ -21,6 +21,7 @@ const (
 	FullRing     LossCause = iota
 	Nesting                // programs were nested deeper than there are scratch buffers
 	LeftOut                // a limit left them out
+	FullTable              // a table of a user-defined probe is full
 	NoDefinition           // definitions that events of the kind refer to, not events
 )
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	missingCauses = 2 // MISSING_CAUSES in missing.h
+	missingCauses = 3 // MISSING_CAUSES in missing.h
 	// limitWindow is the longest window of a limit of more than one event: what a storm may write at once, and how soon what was left
 	// out is reported.
 	limitWindow = time.Second / 10
@@ -47,7 +47,7 @@ func (o *Options) setLimits(spec *ebpf.CollectionSpec, cpus int) error {
 	if len(o.Limits) > 0 {
 		spec.Maps["limits"].MaxEntries = uint32(cpus)
 	}
-	return setVariables(spec, map[string]any{"sources_enabled": o.Sources != 0 || len(o.Tracepoints) > 0, "limit_events": events, "limit_window": windows})
+	return setVariables(spec, map[string]any{"sources_enabled": o.Sources != 0 || len(o.Tracepoints)+len(o.Probes) > 0, "limit_events": events, "limit_window": windows})
 }
 
 // missing mirrors struct missing in missing.h.
@@ -97,8 +97,11 @@ func (c *missingCounters) take() (taken []Loss) {
 				continue
 			}
 			l := Loss{CPU: i / missingCauses, Kind: uint8(format.KindTyped), Type: uint32(number), Count: n, From: from}
-			if i%missingCauses == ringdata.MissingCauseLimit {
+			switch i % missingCauses {
+			case ringdata.MissingCauseLimit:
 				l.Cause = LeftOut
+			case ringdata.MissingCauseTable:
+				l.Cause = FullTable
 			}
 			if number == LostDefinition {
 				l.Cause = NoDefinition

@@ -10,7 +10,7 @@
 #ifndef WPROF_MISSING_H
 #define WPROF_MISSING_H
 
-#define MISSING_CAUSES 2
+#define MISSING_CAUSES 3
 
 /* One a CPU and cause, at cpu * MISSING_CAUSES + cause; user space takes what is left at the end, as of struct losses. */
 struct missing {
@@ -27,12 +27,12 @@ struct {
 } missing SEC(".maps");
 
 /* There may be something to report, by cause and CPU. */
-volatile __u8 unreported_full[CPUS_MAX], unreported_limit[CPUS_MAX];
+volatile __u8 unreported_full[CPUS_MAX], unreported_limit[CPUS_MAX]; /* of MISSING_TABLE in the second */
 
 static __always_inline volatile __u8 *unreported_of(__u32 cpu, __u32 cause)
 {
 	cpu &= CPUS_MAX - 1;
-	return cause == MISSING_LIMIT ? &unreported_limit[cpu] : &unreported_full[cpu];
+	return cause == MISSING_FULL ? &unreported_full[cpu] : &unreported_limit[cpu];
 }
 
 static __always_inline struct missing *missing_of(__u32 cpu, __u32 cause)
@@ -107,8 +107,10 @@ static __always_inline void report_all_missing(void)
 		return;
 	if (unreported_full[cpu])
 		report_missing(MISSING_FULL);
-	if (unreported_limit[cpu])
+	if (unreported_limit[cpu]) {
 		report_missing(MISSING_LIMIT);
+		report_missing(MISSING_TABLE);
+	}
 }
 
 /* Room for a record of a source, with its rec_hdr filled in; NULL: there is none. */

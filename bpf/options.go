@@ -5,6 +5,7 @@ package bpf
 import (
 	"wprof/format"
 	"wprof/internal/packetfilter"
+	"wprof/internal/probe"
 	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
 )
@@ -17,6 +18,8 @@ type Options struct {
 	Sources   sources.Set  // event types that are recorded
 	// Tracepoints are recorded with the number of their places here.
 	Tracepoints  []*tracepoint.Tracepoint
+	Probes       []*probe.Program  // of user-defined probes; their types have numbers behind those of Tracepoints
+	ProbeStacks  Stacks            // of those that take stacks
 	Calls        Calls             // system calls, if they are among Sources
 	Packets      packetfilter.Node // which packets are recorded, if they are among Sources; nil: all
 	StackDepth   int               // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for
@@ -33,6 +36,10 @@ type Options struct {
 	Unwind       Unwinding
 	Preloaded    *Preloaded // what [Check] returned; nil: Load reads it itself
 	Follow       bool       // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
+
+	probeGlobs          []string // patterns of the strings that probes compare
+	attachesMany        bool     // one link has many uprobes: since Linux 6.6
+	attachesManyKprobes bool     // with CONFIG_FPROBE
 
 	countByRunQueue bool // tests: find the preempt count as on kernels whose programs cannot name the variable
 	preemptible     bool // tests: as on kernels that preempt threads in programs of tracepoints

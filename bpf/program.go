@@ -47,6 +47,8 @@ func programs() []program {
 		{"sched_switch", "sched_switch", format.KindSwitch, nil},
 		{"sample", "", format.KindSample, func(o *Options) bool { return o.Sample.Period != 0 }},
 		{tracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.hasTracepoints(false) }},
+		{openProbesProgram, "", format.KindTyped, (*Options).hasProbeSpans},
+		{countedProgram, "", format.KindTyped, (*Options).counts},
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}
@@ -102,7 +104,7 @@ func (o *Options) needs(p program) bool {
 
 // takesUserStacks reports whether any event has the user's part of a stack.
 func (o *Options) takesUserStacks() bool {
-	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User || o.SourceStacks.User
+	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User || o.SourceStacks.User || o.ProbeStacks.User
 }
 
 func allTracepoints() []string { return new(Options).tracepoints() }
@@ -138,11 +140,11 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 		needed[p.name] = o.needs(p)
 	}
 	for name := range spec.Programs {
-		if !needed[name] { // also one that only another architecture needs
+		if !needed[name] && !isProbePattern(name) { // also one that only another architecture needs
 			delete(spec.Programs, name)
 		}
 	}
-	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 {
+	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 && !o.ProbeStacks.any() {
 		for _, name := range []string{"written_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}

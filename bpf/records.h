@@ -31,6 +31,7 @@ enum rec_kind {
 	REC_LOST = 11,
 	REC_SAMPLE = 13,
 	REC_TYPED = 14,
+	REC_INSTANT = 63, /* an event of kind typed, in fewer bytes */
 	REC_EVENTS = 64, /* kinds of events are below */
 	REC_TASK = 64,	 /* written by the task iterator */
 	REC_STACK = 65,
@@ -220,9 +221,11 @@ struct rec_lost {
 enum rec_missing_cause {
 	MISSING_FULL,  /* the part of the ring that sources may fill is full */
 	MISSING_LIMIT, /* a limit left them out */
+	MISSING_TABLE, /* a table of a user-defined probe is full */
 };
 
 enum rec_missing_type {
+	MISSING_PROBE = 62, /* stands for all user-defined probes of the recording */
 	MISSING_TRACEPOINT = 63, /* stands for all tracepoints of the recording */
 	MISSING_TYPES, /* a power of two */
 };
@@ -407,6 +410,13 @@ struct rec_tracepoint {
 	__u32 length;	/* of bytes */
 	char bytes[];	/* of the kernel's record, or of the arguments and strings of a raw tracepoint */
 };
+
+/* An event of a user-defined probe. Its spans are as struct rec_tracepoint. */
+struct rec_instant {
+	struct rec_hdr hdr;
+	__u32 type; /* TYPE_TRACEPOINT and the number of the event type */
+	char bytes[]; /* values where the layout of the type has them; after them strings, to the end of the record */
+} __attribute__((packed));
 
 enum rec_call_flag {
 	CALL_32BIT = 1,	       /* number is one of 32-bit code */

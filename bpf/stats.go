@@ -40,7 +40,11 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 		}
 		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, lost})
 	}
-	return t.addRawPrograms(all)
+	probes, err := t.probeStats()
+	if err != nil {
+		return nil, err
+	}
+	return t.addRawPrograms(append(all, probes...))
 }
 
 // addRawPrograms adds the copies of the program for raw tracepoints as one.
@@ -74,7 +78,12 @@ func ProgramsByName() Programs {
 }
 
 // KindOf returns the kind of events that a program writes; 0: none, so that a skipped run loses no event.
-func (p Programs) KindOf(name string) format.Kind { return p[name].kind }
+func (p Programs) KindOf(name string) format.Kind {
+	if isProbe(name) {
+		return format.KindTyped
+	}
+	return p[name].kind
+}
 
 // LosesSkipped reports whether something is lost where the kernel skips a program that is running on the CPU already.
 func (p Programs) LosesSkipped(name string) bool { return !p[name].source.Skipped }

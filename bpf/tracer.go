@@ -119,6 +119,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.options.findPreemptible(spec, read.types); err != nil {
 		return err
 	}
+	if err := t.options.setProbes(spec, read.types); err != nil {
+		return err
+	}
 	dropUnusedMaps(spec)
 	rawTracepoint := spec.Programs[rawTracepointProgram]
 	delete(spec.Programs, rawTracepointProgram) // not every kernel accepts it as it is
@@ -151,6 +154,9 @@ func (t *Tracer) load(read *Preloaded) error {
 		return err
 	}
 	if err := t.attachRawTracepoints(rawTracepoint, t.loader(read.types)); err != nil {
+		return err
+	}
+	if err := t.attachProbes(); err != nil {
 		return err
 	}
 	if err := t.setAttached(); err != nil {
@@ -233,6 +239,9 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	var again error
 	if t.collection, again = loadCollection(spec, types); again == nil {
 		return nil
+	}
+	if errors.Is(err, unix.EPERM) && t.options.probesCalls() {
+		return unsupported(err, "this kernel can probe neither its functions nor BPF programs: it has no kprobes (CONFIG_KPROBES), and refuses fentry (%v)", unix.EPERM)
 	}
 	return loadError(err)
 }
@@ -360,8 +369,8 @@ func (t *Tracer) WriteOpen(closedAt int64) error {
 			return err
 		}
 	}
-	for _, program := range t.collection.Programs {
-		if program.Type() != ebpf.Syscall {
+	for name, program := range t.collection.Programs {
+		if program.Type() != ebpf.Syscall || name == countedProgram {
 			continue
 		}
 		if _, err := program.Run(&ebpf.RunOptions{}); err != nil {

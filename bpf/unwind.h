@@ -249,18 +249,31 @@ __noinline __u64 probed_return(struct unwind_walk *w)
 	return w->pc;
 }
 
+#define COPIES_BYTES 4096 /* of the mapping with the trampoline, and copies of probed instructions */
+
+/* A thread that executes the copy of a probed instruction is where the instruction is. */
+static __always_inline void leave_copy(struct unwind_walk *w, struct task_struct *task)
+{
+	__u64 copy = BPF_CORE_READ(task, utask, xol_vaddr);
+
+	if (w->pc - copy < TRAMPOLINE_BYTES)
+		w->pc = BPF_CORE_READ(task, utask, vaddr) + (w->pc - copy);
+}
+
 static __always_inline void start_probed(struct unwind_walk *w, struct task_struct *task)
 {
 	struct return_instance *innermost;
 
-	if (!bpf_core_field_exists(task->utask))
+	if (!bpf_core_field_exists(task->utask) || !BPF_CORE_READ(task, utask))
 		return;
+	w->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	if (w->pc - w->trampoline < COPIES_BYTES && w->pc - w->trampoline >= TRAMPOLINE_BYTES)
+		leave_copy(w, task);
 	innermost = BPF_CORE_READ(task, utask, return_instances);
 	if (!innermost)
 		return;
 	w->probed = innermost;
 	w->depends_on_more = 1;
-	w->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 	/* The innermost call has ended, and its probe runs. */
 	if (w->pc - w->trampoline < TRAMPOLINE_BYTES) {
 		w->sp = BPF_CORE_READ(innermost, stack) + sizeof(__u64);

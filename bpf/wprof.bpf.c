@@ -55,6 +55,7 @@
 #include "gpu.h"
 #include "packet.h"
 #include "net.h"
+#include "probe.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -77,6 +78,7 @@ union record {
 	struct rec_sample sample;
 	struct rec_typed typed;
 	struct rec_tracepoint tracepoint;
+	struct rec_instant instant;
 	struct rec_syscall call;
 	enum rec_call_flag call_flag;
 	enum rec_call_shape call_shape;

@@ -35,6 +35,12 @@ const (
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
+	wprofMapProbeCounts                 = "probe_counts"
+	wprofMapProbeGlobs                  = "probe_globs"
+	wprofMapProbeScratch                = "probe_scratch"
+	wprofMapProbeSpans                  = "probe_spans"
+	wprofMapProbeStates                 = "probe_states"
+	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
 	wprofMapReclaims                    = "reclaims"
@@ -112,12 +118,25 @@ const (
 	wprofProgOpenFences                 = "open_fences"
 	wprofProgOpenInterrupts             = "open_interrupts"
 	wprofProgOpenLocks                  = "open_locks"
+	wprofProgOpenProbes                 = "open_probes"
 	wprofProgOpenReclaims               = "open_reclaims"
 	wprofProgOpenRequests               = "open_requests"
 	wprofProgOpenRingRequests           = "open_ring_requests"
 	wprofProgOpenWork                   = "open_work"
 	wprofProgPageFaultKernel            = "page_fault_kernel"
 	wprofProgPageFaultUser              = "page_fault_user"
+	wprofProgProbeCallBegin             = "probe_call_begin"
+	wprofProgProbeCallEnd               = "probe_call_end"
+	wprofProgProbeCallInstant           = "probe_call_instant"
+	wprofProgProbeRecordBegin           = "probe_record_begin"
+	wprofProgProbeRecordEnd             = "probe_record_end"
+	wprofProgProbeRecordInstant         = "probe_record_instant"
+	wprofProgProbeRegistersBegin        = "probe_registers_begin"
+	wprofProgProbeRegistersEnd          = "probe_registers_end"
+	wprofProgProbeRegistersInstant      = "probe_registers_instant"
+	wprofProgProbeWordsBegin            = "probe_words_begin"
+	wprofProgProbeWordsEnd              = "probe_words_end"
+	wprofProgProbeWordsInstant          = "probe_words_instant"
 	wprofProgRawTracepointEvent         = "raw_tracepoint_event"
 	wprofProgRescheduleEntry            = "reschedule_entry"
 	wprofProgRescheduleExit             = "reschedule_exit"
@@ -151,6 +170,7 @@ const (
 	wprofProgWorkqueueExecuteEnd        = "workqueue_execute_end"
 	wprofProgWorkqueueExecuteStart      = "workqueue_execute_start"
 	wprofProgWorkqueueQueueWork         = "workqueue_queue_work"
+	wprofProgWriteProbeCount            = "write_probe_count"
 	wprofVarArgsEnabled                 = "args_enabled"
 	wprofVarArmed                       = "armed"
 	wprofVarAwaited                     = "awaited"
@@ -186,7 +206,11 @@ const (
 	wprofVarPreemptCountFromRq          = "preempt_count_from_rq"
 	wprofVarPreemptCountLocation        = "preempt_count_location"
 	wprofVarPreemptible                 = "preemptible"
+	wprofVarProbeBuckets                = "probe_buckets"
 	wprofVarProbeFired                  = "probe_fired"
+	wprofVarProbeKernel                 = "probe_kernel"
+	wprofVarProbeSpanBytes              = "probe_span_bytes"
+	wprofVarProbeUser                   = "probe_user"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
 	wprofVarRingChunks                  = "ring_chunks"
@@ -321,12 +345,25 @@ type wprofProgramSpecs struct {
 	OpenFences                 *ebpf.ProgramSpec `ebpf:"open_fences"`
 	OpenInterrupts             *ebpf.ProgramSpec `ebpf:"open_interrupts"`
 	OpenLocks                  *ebpf.ProgramSpec `ebpf:"open_locks"`
+	OpenProbes                 *ebpf.ProgramSpec `ebpf:"open_probes"`
 	OpenReclaims               *ebpf.ProgramSpec `ebpf:"open_reclaims"`
 	OpenRequests               *ebpf.ProgramSpec `ebpf:"open_requests"`
 	OpenRingRequests           *ebpf.ProgramSpec `ebpf:"open_ring_requests"`
 	OpenWork                   *ebpf.ProgramSpec `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.ProgramSpec `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.ProgramSpec `ebpf:"page_fault_user"`
+	ProbeCallBegin             *ebpf.ProgramSpec `ebpf:"probe_call_begin"`
+	ProbeCallEnd               *ebpf.ProgramSpec `ebpf:"probe_call_end"`
+	ProbeCallInstant           *ebpf.ProgramSpec `ebpf:"probe_call_instant"`
+	ProbeRecordBegin           *ebpf.ProgramSpec `ebpf:"probe_record_begin"`
+	ProbeRecordEnd             *ebpf.ProgramSpec `ebpf:"probe_record_end"`
+	ProbeRecordInstant         *ebpf.ProgramSpec `ebpf:"probe_record_instant"`
+	ProbeRegistersBegin        *ebpf.ProgramSpec `ebpf:"probe_registers_begin"`
+	ProbeRegistersEnd          *ebpf.ProgramSpec `ebpf:"probe_registers_end"`
+	ProbeRegistersInstant      *ebpf.ProgramSpec `ebpf:"probe_registers_instant"`
+	ProbeWordsBegin            *ebpf.ProgramSpec `ebpf:"probe_words_begin"`
+	ProbeWordsEnd              *ebpf.ProgramSpec `ebpf:"probe_words_end"`
+	ProbeWordsInstant          *ebpf.ProgramSpec `ebpf:"probe_words_instant"`
 	RawTracepointEvent         *ebpf.ProgramSpec `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry            *ebpf.ProgramSpec `ebpf:"reschedule_entry"`
 	RescheduleExit             *ebpf.ProgramSpec `ebpf:"reschedule_exit"`
@@ -360,6 +397,7 @@ type wprofProgramSpecs struct {
 	WorkqueueExecuteEnd        *ebpf.ProgramSpec `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart      *ebpf.ProgramSpec `ebpf:"workqueue_execute_start"`
 	WorkqueueQueueWork         *ebpf.ProgramSpec `ebpf:"workqueue_queue_work"`
+	WriteProbeCount            *ebpf.ProgramSpec `ebpf:"write_probe_count"`
 }
 
 // wprofMapSpecs contains maps before they are loaded into the kernel.
@@ -385,6 +423,12 @@ type wprofMapSpecs struct {
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
+	ProbeCounts    *ebpf.MapSpec `ebpf:"probe_counts"`
+	ProbeGlobs     *ebpf.MapSpec `ebpf:"probe_globs"`
+	ProbeScratch   *ebpf.MapSpec `ebpf:"probe_scratch"`
+	ProbeSpans     *ebpf.MapSpec `ebpf:"probe_spans"`
+	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
+	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
 	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
@@ -444,7 +488,11 @@ type wprofVariableSpecs struct {
 	PreemptCountFromRq   *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.VariableSpec `ebpf:"preempt_count_location"`
 	Preemptible          *ebpf.VariableSpec `ebpf:"preemptible"`
+	ProbeBuckets         *ebpf.VariableSpec `ebpf:"probe_buckets"`
 	ProbeFired           *ebpf.VariableSpec `ebpf:"probe_fired"`
+	ProbeKernel          *ebpf.VariableSpec `ebpf:"probe_kernel"`
+	ProbeSpanBytes       *ebpf.VariableSpec `ebpf:"probe_span_bytes"`
+	ProbeUser            *ebpf.VariableSpec `ebpf:"probe_user"`
 	Records              *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes            *ebpf.VariableSpec `ebpf:"ring_bytes"`
 	RingChunks           *ebpf.VariableSpec `ebpf:"ring_chunks"`
@@ -517,6 +565,12 @@ type wprofMaps struct {
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
+	ProbeCounts    *ebpf.Map `ebpf:"probe_counts"`
+	ProbeGlobs     *ebpf.Map `ebpf:"probe_globs"`
+	ProbeScratch   *ebpf.Map `ebpf:"probe_scratch"`
+	ProbeSpans     *ebpf.Map `ebpf:"probe_spans"`
+	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
+	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
 	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
@@ -558,6 +612,12 @@ func (m *wprofMaps) Close() error {
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
+		m.ProbeCounts,
+		m.ProbeGlobs,
+		m.ProbeScratch,
+		m.ProbeSpans,
+		m.ProbeStates,
+		m.ProbeTotals,
 		m.QueueCounts,
 		m.Queued,
 		m.Reclaims,
@@ -618,7 +678,11 @@ type wprofVariables struct {
 	PreemptCountFromRq   *ebpf.Variable `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.Variable `ebpf:"preempt_count_location"`
 	Preemptible          *ebpf.Variable `ebpf:"preemptible"`
+	ProbeBuckets         *ebpf.Variable `ebpf:"probe_buckets"`
 	ProbeFired           *ebpf.Variable `ebpf:"probe_fired"`
+	ProbeKernel          *ebpf.Variable `ebpf:"probe_kernel"`
+	ProbeSpanBytes       *ebpf.Variable `ebpf:"probe_span_bytes"`
+	ProbeUser            *ebpf.Variable `ebpf:"probe_user"`
 	Records              *ebpf.Variable `ebpf:"records"`
 	RingBytes            *ebpf.Variable `ebpf:"ring_bytes"`
 	RingChunks           *ebpf.Variable `ebpf:"ring_chunks"`
@@ -715,12 +779,25 @@ type wprofPrograms struct {
 	OpenFences                 *ebpf.Program `ebpf:"open_fences"`
 	OpenInterrupts             *ebpf.Program `ebpf:"open_interrupts"`
 	OpenLocks                  *ebpf.Program `ebpf:"open_locks"`
+	OpenProbes                 *ebpf.Program `ebpf:"open_probes"`
 	OpenReclaims               *ebpf.Program `ebpf:"open_reclaims"`
 	OpenRequests               *ebpf.Program `ebpf:"open_requests"`
 	OpenRingRequests           *ebpf.Program `ebpf:"open_ring_requests"`
 	OpenWork                   *ebpf.Program `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.Program `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.Program `ebpf:"page_fault_user"`
+	ProbeCallBegin             *ebpf.Program `ebpf:"probe_call_begin"`
+	ProbeCallEnd               *ebpf.Program `ebpf:"probe_call_end"`
+	ProbeCallInstant           *ebpf.Program `ebpf:"probe_call_instant"`
+	ProbeRecordBegin           *ebpf.Program `ebpf:"probe_record_begin"`
+	ProbeRecordEnd             *ebpf.Program `ebpf:"probe_record_end"`
+	ProbeRecordInstant         *ebpf.Program `ebpf:"probe_record_instant"`
+	ProbeRegistersBegin        *ebpf.Program `ebpf:"probe_registers_begin"`
+	ProbeRegistersEnd          *ebpf.Program `ebpf:"probe_registers_end"`
+	ProbeRegistersInstant      *ebpf.Program `ebpf:"probe_registers_instant"`
+	ProbeWordsBegin            *ebpf.Program `ebpf:"probe_words_begin"`
+	ProbeWordsEnd              *ebpf.Program `ebpf:"probe_words_end"`
+	ProbeWordsInstant          *ebpf.Program `ebpf:"probe_words_instant"`
 	RawTracepointEvent         *ebpf.Program `ebpf:"raw_tracepoint_event"`
 	RescheduleEntry            *ebpf.Program `ebpf:"reschedule_entry"`
 	RescheduleExit             *ebpf.Program `ebpf:"reschedule_exit"`
@@ -754,6 +831,7 @@ type wprofPrograms struct {
 	WorkqueueExecuteEnd        *ebpf.Program `ebpf:"workqueue_execute_end"`
 	WorkqueueExecuteStart      *ebpf.Program `ebpf:"workqueue_execute_start"`
 	WorkqueueQueueWork         *ebpf.Program `ebpf:"workqueue_queue_work"`
+	WriteProbeCount            *ebpf.Program `ebpf:"write_probe_count"`
 }
 
 func (p *wprofPrograms) Close() error {
@@ -817,12 +895,25 @@ func (p *wprofPrograms) Close() error {
 		p.OpenFences,
 		p.OpenInterrupts,
 		p.OpenLocks,
+		p.OpenProbes,
 		p.OpenReclaims,
 		p.OpenRequests,
 		p.OpenRingRequests,
 		p.OpenWork,
 		p.PageFaultKernel,
 		p.PageFaultUser,
+		p.ProbeCallBegin,
+		p.ProbeCallEnd,
+		p.ProbeCallInstant,
+		p.ProbeRecordBegin,
+		p.ProbeRecordEnd,
+		p.ProbeRecordInstant,
+		p.ProbeRegistersBegin,
+		p.ProbeRegistersEnd,
+		p.ProbeRegistersInstant,
+		p.ProbeWordsBegin,
+		p.ProbeWordsEnd,
+		p.ProbeWordsInstant,
 		p.RawTracepointEvent,
 		p.RescheduleEntry,
 		p.RescheduleExit,
@@ -856,6 +947,7 @@ func (p *wprofPrograms) Close() error {
 		p.WorkqueueExecuteEnd,
 		p.WorkqueueExecuteStart,
 		p.WorkqueueQueueWork,
+		p.WriteProbeCount,
 	)
 }
 

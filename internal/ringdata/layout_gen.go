@@ -80,6 +80,7 @@ const (
 	KindLost      = 11
 	KindSample    = 13
 	KindTyped     = 14
+	KindInstant   = 63
 	KindEvents    = 64
 	KindTask      = 64
 	KindStack     = 65
@@ -107,10 +108,12 @@ const (
 const (
 	MissingCauseFull  = 0
 	MissingCauseLimit = 1
+	MissingCauseTable = 2
 )
 
 // enum rec_missing_type
 const (
+	MissingTypeProbe      = 62
 	MissingTypeTracepoint = 63
 	MissingTypeTypes      = 64
 )
@@ -282,6 +285,14 @@ const (
 	IdentNSTID           = 56
 	IdentNSPID           = 60
 	IdentSize            = 64
+)
+
+// struct rec_instant
+const (
+	InstantHdr   = 0
+	InstantType  = 16
+	InstantBytes = 20
+	InstantSize  = 20
 )
 
 // struct rec_lost

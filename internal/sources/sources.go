@@ -114,6 +114,9 @@ func (s Set) Types() iter.Seq[*Type] {
 // Tracepoints is the word of -f for tracepoints that users choose. They have no type in the table.
 const Tracepoints = "tp"
 
+// Probes is what user-defined probes are called where events are counted. They have no type in the table.
+const Probes = "probe"
+
 // Features returns the words that switch on the types of the set.
 func (s Set) Features() (words []string) {
 	for t := range s.Types() {

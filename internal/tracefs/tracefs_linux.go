@@ -61,6 +61,20 @@ func (f *FS) Events() ([]string, error) {
 	return names, nil
 }
 
+// Functions returns the names of the functions of the kernel that can be traced, sorted.
+func (f *FS) Functions() (names []string, err error) {
+	text, err := f.read("available_filter_functions", maxList)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ") // the module follows
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
 const (
 	maxList   = 16 << 20
 	maxFormat = 1 << 20
