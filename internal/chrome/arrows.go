@@ -34,12 +34,20 @@ func (c *conversion) arrives(tr *track, s *tracks.Slice) {
 		return
 	}
 	c.arrowID++
-	c.arrow('s', a.Kind, from, drawnAt(a.Kind, a.At))
-	c.arrow('f', a.Kind, tr.place, s.From+min(inset, s.To-s.From-1))
+	what := a.Kind.String()
+	c.arrow('s', what, from, drawnAt(a.Kind, a.At))
+	c.arrow('f', what, tr.place, s.From+min(inset, s.To-s.From-1))
 }
 
-func (c *conversion) arrow(phase byte, kind tracks.InstantKind, place []byte, at int64) {
-	what := kind.String()
+// crosses draws the arrow of a slice that began in another thread than it ended.
+func (c *conversion) crosses(i *tracks.Item) {
+	from, to := c.placeOf(c.task(i.Began), i.CPU), c.placeOf(c.task(i.Task), i.CPU)
+	c.arrowID++
+	c.arrow('s', "span", from, i.From)
+	c.arrow('f', "span", to, i.To)
+}
+
+func (c *conversion) arrow(phase byte, what string, place []byte, at int64) {
 	b := append(append(c.out.next(), `{"ph":"`...), phase)
 	b = append(append(append(b, `","cat":"`...), what...), `","name":"`...)
 	b = append(append(append(b, what...), `","id":`...), strconv.AppendInt(c.scratch[:0], c.arrowID, 10)...)

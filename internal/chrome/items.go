@@ -39,6 +39,9 @@ func (c *conversion) Item(i *tracks.Item) {
 		c.out.b = c.itemRest(b, i, name, place, i.From)
 		return
 	}
+	if i.Began != nil {
+		c.crosses(i)
+	}
 	c.arrowID++
 	for _, end := range [...]struct {
 		phase byte

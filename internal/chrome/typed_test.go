@@ -121,3 +121,29 @@ end close=+1000000
 		i mark 4194305/4194322 @3.000 {"on CPU":1}
 	`)
 }
+
+// An arrow leads from the thread in which a span began to the one in which it ended.
+func TestSpansThatCrossThreadsHaveAnArrow(t *testing.T) {
+	drawn, _, _ := written(t, fromtext.Stream(t, `section open=0 close=+10000
+task 1 tid=7 pid=7 comm=x start=1
+task 2 tid=8 pid=7 comm=y start=2
+eventtype 1 name="request" group="probe" shape=span label="request {id}" probe="r"
+  field "id" type=uint
+  field "from" type=task hint=began_by
++3000 cpu0 typed 2 type=1 start=+1000 .id=1 .from=1
++4000 cpu0 typed 2 type=1 start=+2000 .id=2 .from=2
+end
+`), Options{})
+	var got []string
+	for _, e := range drawn.TraceEvents {
+		if e.Phase != "" && strings.Contains("sfb", e.Phase) {
+			got = append(got, fmt.Sprintf("%s %s %d/%d @%s", e.Phase, strings.ReplaceAll(e.Name, " ", "_"), e.PID, e.TID, e.Time))
+		}
+	}
+	compare(t, got, `
+		b request_1 7/8 @1.000
+		b request_2 7/8 @2.000
+		f span 7/8 @3.000
+		s span 7/7 @1.000
+	`)
+}

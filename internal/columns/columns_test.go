@@ -15,6 +15,7 @@ import (
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
+	"wprof/test/fromtext"
 	"wprof/test/race"
 )
 
@@ -506,4 +507,46 @@ func reader(t testing.TB, stream []byte) *format.Reader {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
+}
+
+// Each probe has tables of its own, in which what could not be read is null.
+func TestProbesHaveTables(t *testing.T) {
+	got, _, err := write(t, fromtext.Stream(t, `
+		section host=h boot_id=b open=1
+		frame 1
+		  line function="main"
+		stack 1 frames=1
+		eventtype 1 name="malloc" group="probe" probe="m*" entry
+		  field "stack" type=stack
+		  field "size" type=uint
+		  field "path" type=string
+		  field "all" type=uint list
+		  field "unread" type=uint hint=unread
+		eventtype 2 name="calloc" group="probe" probe="m*" entry
+		  field "stack" type=stack
+		  field "size" type=uint
+		  field "path" type=string
+		  field "all" type=uint list
+		  field "unread" type=uint hint=unread
+		eventtype 3 name="malloc" group="probe" shape=span probe="m*"
+		+2 cpu0 typed 0 type=1 .stack=1 .size=7 .path="/a" .all=1,2 .unread=0
+		+3 cpu0 typed 0 type=2 .stack=0 .size=0 .path="" .all= .unread=14
+		+5 cpu0 typed 0 type=3 start=+2
+		end close=+10
+	`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := got.rows(t, "utrace_entry_m_")
+	for i, want := range []string{`"args":{"all":"[1,2]","path":"/a","size":7}`, `"args":{"all":null,"path":null,"size":null}`} {
+		if len(rows) != 2 || !strings.Contains(rows[i], want) {
+			t.Fatalf("%q do not have %s", rows, want)
+		}
+	}
+	if !strings.Contains(rows[0], `"name":"malloc"`) || !strings.Contains(rows[1], `"name":"calloc"`) || !strings.Contains(rows[0], `"stack_id":1`) {
+		t.Errorf("%q", rows)
+	}
+	if rows := got.rows(t, "utrace_exit_m_"); len(rows) != 1 || !strings.Contains(rows[0], `"dur":3`) {
+		t.Errorf("%q", rows)
+	}
 }

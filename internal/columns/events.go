@@ -52,6 +52,9 @@ func eventField(f *records.Field, index int) field[event] {
 		}
 		return text(f.Name, func(e *event) string { return e.Text })
 	case records.TypeLabel:
+		if !f.Opt {
+			return text(f.Name, func(e *event) string { return e.Labels[f.Slot] })
+		}
 		return optionalText(f.Name, func(e *event) (string, bool) {
 			if e.Lacks(index) {
 				return "", false

@@ -33,10 +33,11 @@ func sessionFields() []field[sessionRow] {
 	for _, group := range []string{"sched", "wakeup", "task-life"} {
 		fields = append(fields, flag("capture_"+strings.ReplaceAll(group, "-", "_"), func(r *sessionRow) bool { return r.Recorded(group) }))
 	}
-	for _, source := range []string{"ipis", "requests", "scx", "cuda", "pystacks", "pytrace", "pytorch", "utrace"} {
+	for _, source := range []string{"ipis", "requests", "scx", "cuda", "pystacks", "pytrace", "pytorch"} {
 		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
 	}
 	return append(fields,
+		flag("capture_utrace", func(r *sessionRow) bool { return r.Probes }),
 		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),
 		integer("stack_cnt", func(r *sessionRow) int64 { return r.stackCount }),
 		texts("pmus", func(r *sessionRow) []string { return r.PMUs }),

@@ -18,8 +18,18 @@ const (
 	maxTypeName  = 48 // bytes of a type's name in the name of its file
 )
 
-// TypePrefix begins the names of files of event types.
-const TypePrefix = "typed_"
+// IsOfType reports whether a name of a file is that of an event type.
+func IsOfType(name string) bool {
+	if !strings.HasSuffix(name, Extension) {
+		return false
+	}
+	for _, k := range records.Kinds() {
+		if k.HasTypes() && strings.HasPrefix(name, k.Name+"_") {
+			return true
+		}
+	}
+	return false
+}
 
 // typeFiles are the files of event types. A type of another section with the same name and fields goes on in the same file.
 type typeFiles struct {
@@ -69,20 +79,28 @@ func signatureOf(t *format.EventType) string {
 		return fmt.Sprintf("table %q", t.Table)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q", t.Group, t.Name)
+	fmt.Fprintf(&b, "%d %q %q", records.KindOf(t), t.Group, nameOf(t))
 	for _, f := range t.Fields {
 		fmt.Fprintf(&b, " %s %d %t", f.Name, f.Type, f.List)
 	}
 	return b.String()
 }
 
+// nameOf returns what a type's file is named after: one of a probe has the events of all functions to which that is attached.
+func nameOf(t *format.EventType) []byte {
+	switch {
+	case len(t.Table) > 0:
+		return t.Table
+	case records.KindOf(t) != records.Typed:
+		return t.Probe
+	}
+	return t.Name
+}
+
 // name returns a unique file name for a type.
 func (f *typeFiles) name(t *format.EventType) string {
-	of := t.Name
-	if len(t.Table) > 0 {
-		of = t.Table
-	}
-	name := TypePrefix + strings.Map(func(r rune) rune {
+	of, kind := nameOf(t), kindOf(t)
+	name := kind.Name + "_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
 			return r
 		}
@@ -96,32 +114,26 @@ func (f *typeFiles) name(t *format.EventType) string {
 	return unique
 }
 
-// typedKind is the kind of events of types.
-func typedKind() (kind records.KindInfo) {
-	for _, k := range records.Kinds() {
-		if k.Kind == records.Typed {
-			kind = k
-		}
-	}
-	return kind
-}
+// kindOf returns the kind of a type's events.
+func kindOf(t *format.EventType) records.KindInfo { return records.Kinds()[records.KindOf(t)-1] }
 
 // tableFields are the columns of a type's file.
 func tableFields(t *format.EventType, o Options) []field[event] {
 	if len(t.Table) == 0 {
 		return typeFields(t, o)
 	}
-	kind := typedKind()
+	kind := kindOf(t)
 	return eventFields(&kind, o)
 }
 
 // typeFields are the columns of the kind, with the values in a group of their own instead of as JSON.
 func typeFields(t *format.EventType, o Options) []field[event] {
-	kind := typedKind()
-	kind.Fields = kind.Fields[:records.TypedArgs:records.TypedArgs]
+	kind := kindOf(t)
+	last := len(kind.Fields) - 1 // args
+	kind.Fields = kind.Fields[:last:last]
 	fields := eventFields(&kind, o)
 	var args []field[event]
-	for i, f := range t.Fields {
+	for i, f := range records.ArgFields(t) {
 		args = append(args, argField(i, f))
 	}
 	if len(args) > 0 {
@@ -142,7 +154,7 @@ func argField(index int, f *format.TypeField) field[event] {
 	if f.List {
 		return optionalText(name, func(e *event) (string, bool) {
 			a := get(e)
-			if a == nil {
+			if a == nil || a.Unknown {
 				return "", false
 			}
 			return string(records.AppendArg(nil, a, appendNanoseconds)), true
@@ -166,14 +178,14 @@ func argField(index int, f *format.TypeField) field[event] {
 		return optional(name, parquet.Leaf(parquet.DoubleType), long, integer)
 	case format.ValueType_VALUE_TASK:
 		return taskGroup(name, true, false, func(e *event) *records.Task {
-			if a := get(e); a != nil {
+			if a := get(e); !isNull(a) {
 				return a.Task
 			}
 			return nil
 		})
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING, format.ValueType_VALUE_TEXT, format.ValueType_VALUE_ENUM:
 		return optionalText(name, func(e *event) (string, bool) {
-			if a := get(e); a != nil {
+			if a := get(e); !isNull(a) {
 				return a.Word(), true
 			}
 			return "", false

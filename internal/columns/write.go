@@ -170,7 +170,7 @@ func (w *writer) record(r *records.Record) error {
 		return err
 	}
 	into := k.file
-	if r.Kind == records.Typed {
+	if r.Type != nil {
 		of, err := w.types.of(w, r.Type)
 		if err != nil {
 			return err

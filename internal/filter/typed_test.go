@@ -63,6 +63,34 @@ block events
 	expect(t, events, Options{Kinds: MakeKindSet(nil, []string{"typed"})}, "")
 }
 
+// What a type says of its probe is kept, and the thread in which a span began is defined, also where it is hidden.
+func TestProbesAreFiltered(t *testing.T) {
+	types := `
+  eventtype 5 name="malloc" group="probe" shape=span label="malloc {size}" probe="m" definition="uspan:malloc (arg:0/name(size)) |id:m|"
+    field "size" type=uint
+    field "from" type=task hint=began_by
+    field "unread" type=uint hint=unread
+  eventtype 6 name="malloc" group="probe" probe="m" entry
+`
+	events := types + `
+200 cpu0 typed 2 type=6
+300 cpu0 typed 2 type=5 start=200 .size=0 .from=4 .unread=1
+`
+	expect(t, events, Options{Threads: Spec{PIDs: []int32{20}}}, `
+block definitions
+  task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
+  eventtype 6 name="malloc" group="probe" probe="m" entry
+  eventtype 5 name="malloc" group="probe" shape=span label="malloc {size}" probe="m" definition="uspan:malloc (arg:0/name(size)) |id:m|"
+    field "size" type=uint
+    field "from" type=task hint=began_by
+    field "unread" type=uint hint=unread
+  task 4 tid=31 pid=30 comm="side" process_comm="pong" start=7
+block events
+  +0200 cpu0 typed 2 type=6
+  +0300 cpu0 typed 2 type=5 start=+0200 .size=0 .from=4 .unread=1
+`)
+}
+
 func TestTypedEventsOfLostTypesKeepTheirPlace(t *testing.T) {
 	expect(t, `200 cpu0 typed 2 type=9 start=100 values="\x01"`, Options{}, `
 block definitions

@@ -77,6 +77,9 @@ func exampleEvent(k *records.KindInfo) []byte {
 	}
 	r.Text = exampleText(k)
 	r.Labels = &records.Labels{"http", "request", "id"}
+	if k.Probe {
+		r.Labels = &records.Labels{"read"}
+	}
 	if k.Kind == records.Switch {
 		r.Labels = &records.Labels{"recvfrom", "socket", "10.0.0.3:5432"}
 	}
@@ -123,6 +126,8 @@ func exampleText(k *records.KindInfo) string {
 	switch k.Kind {
 	case records.Typed:
 		return "request"
+	case records.ProbeInstant, records.ProbeEntry, records.ProbeExit:
+		return "read /index.html"
 	case records.Exec:
 		return "/usr/bin/redis-server"
 	case records.TaskRename:

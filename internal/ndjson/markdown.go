@@ -208,7 +208,8 @@ const aboutEvents = `These fields are in every event; ` + "`-k`" + ` selects kin
 `
 
 const aboutNames = "A kind has the same name in `-k`, in wprof-filter, in wprof-info and in the text form. In `t`, and as a Parquet file, some have\n" +
-	"another one, which scripts for the C program wprof expect; `-k` takes both:\n"
+	"another one, which scripts for the C program wprof expect; `-k` takes both. (Events of\n" +
+	"user-defined probes, of three kinds here, are of kind `typed` in the other tools.)\n"
 
 const aboutTasks = "A thread is an object, with its names at the time of the event.\n"
 

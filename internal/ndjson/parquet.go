@@ -4,7 +4,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"wprof/internal/cli"
 	"wprof/internal/columns"
@@ -74,7 +73,7 @@ func refuseOtherFiles(before []string, path string, written []string) error {
 // refuseOtherTypes does so for the files of event types, which are known once everything has been read.
 func refuseOtherTypes(before []string, path string, written []string) error {
 	for _, name := range before {
-		if strings.HasPrefix(name, columns.TypePrefix) && strings.HasSuffix(name, columns.Extension) && !slices.Contains(written, name) {
+		if columns.IsOfType(name) && !slices.Contains(written, name) {
 			return wouldRemain(path, name)
 		}
 	}

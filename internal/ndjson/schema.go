@@ -148,7 +148,7 @@ func kindSchema(k *records.KindInfo) object {
 
 // hasCPU reports whether all records of a kind are about one CPU.
 func hasCPU(k *records.KindInfo) bool {
-	return k.Kind != records.Lost && k.Kind != records.Gap && k.Kind != records.Typed
+	return k.Kind != records.Lost && k.Kind != records.Gap && !k.HasTypes()
 }
 
 // commonDoc returns the description of a field that every event has.

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"wprof/format"
 	"wprof/internal/bounded"
@@ -22,6 +23,7 @@ type itemKey struct {
 	thread  *thread          // of TRACK_THREAD
 	number  int64            // of the process or CPU; of onRecording the rank
 	name    string
+	group   string // of a counter of the whole machine; "": none
 	counter bool
 	unit    string
 }
@@ -63,8 +65,31 @@ func (e *encoder) Item(i *tracks.Item) {
 		t = e.thread(i.Task).thread // for a process, so that Perfetto has its name
 	}
 	e.view.resetIfDue()
+	if i.Began != nil {
+		e.view.crossing(i, e.thread(i.Began).thread, e.thread(i.Task).thread)
+	}
 	e.view.item(i, t)
 }
+
+// crossing draws an arrow from the thread in which a slice began to the one in which it ended.
+func (w *view) crossing(i *tracks.Item, from, to *thread) {
+	w.crossings++
+	name := shownText(i.Name)
+	for _, end := range [...]struct {
+		of    *thread
+		at    int64
+		name  string
+		arrow uint64
+	}{{from, i.From, name + " begins", eventArrow}, {to, i.To, name + " ends", eventArrowEnd}} {
+		key := itemKey{on: format.TypeTrack_TRACK_THREAD, thread: end.of, name: shownText(i.Track)}
+		w.seq.start(instant, w.laneTrack(key, &w.items.track(key).of[0]), w.name(end.name))
+		w.seq.arrow(end.arrow, crossingArrows+w.crossings)
+		w.out = w.seq.put(w.out, w.clock.earlier(end.at))
+	}
+}
+
+// crossingArrows is more than the numbers of other arrows.
+const crossingArrows = 1 << 41
 
 // item draws a slice, an instant or a value of a counter. t may be nil where the track does not belong to it.
 func (w *view) item(i *tracks.Item, t *thread) {
@@ -105,6 +130,10 @@ func (w *view) item(i *tracks.Item, t *thread) {
 func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.ShapeCounter, unit: i.Unit}
 	switch i.On {
+	case format.TypeTrack_TRACK_GLOBAL:
+		if i.Group != "" {
+			key.group, key.name = shownText(i.Group), shownText(strings.TrimPrefix(i.Track, i.Group+" "))
+		}
 	case format.TypeTrack_TRACK_THREAD:
 		if i.Track == "" {
 			return w.track(of), true
@@ -151,6 +180,10 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 	switch key.on {
 	case format.TypeTrack_TRACK_THREAD:
 		parent = w.track(key.thread)
+	case format.TypeTrack_TRACK_GLOBAL:
+		if key.group != "" {
+			parent = w.itemGroup(key.group)
+		}
 	case format.TypeTrack_TRACK_PROCESS:
 		parent = w.processTrack(int32(key.number))
 	case format.TypeTrack_TRACK_CPU:
@@ -191,7 +224,7 @@ func (w *view) processTrack(pid int32) uint64 {
 	})
 }
 
-// itemGroup is the track above those of the CPUs.
+// itemGroup is the track above those of the CPUs, or of the keys of counters.
 func (w *view) itemGroup(name string) uint64 {
 	return w.groupTrack(groupKey{name: name}, func(out []byte) []byte {
 		return appendUint(appendString(out, trackName, name), trackOrder, orderByRank)

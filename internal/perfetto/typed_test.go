@@ -170,3 +170,92 @@ func TestPathsOfProgramsAreBounded(t *testing.T) {
 		t.Errorf("%d paths are shown as cut", strings.Count(string(trace), cut))
 	}
 }
+
+// Spans of a probe nest on a track of their thread. One that ends in another thread than it began has an arrow between the two, and
+// is on a track of the process.
+func TestProbesAreDrawn(t *testing.T) {
+	rows := query(t, writtenWith(t, machine+`
+		task 9 tid=101 pid=100 comm=pong process_comm=ping start=6
+		eventtype 1 name="fib" group="probe" shape=span label="fib {n}" probe="f"
+		  field "n" type=uint
+		  field "unread" type=uint hint=unread
+		eventtype 2 name="fib" group="probe" label="fib {n}" probe="f" entry
+		  field "n" type=uint
+		eventtype 3 name="request" group="probe" shape=span label="request {id}" probe="r"
+		  field "id" type=uint
+		  field "from" type=task hint=began_by
+		+0 cpu0 state_cpu 2 prio=120
+		+1000 cpu0 typed 2 type=2 .n=3
+		+1000 cpu0 typed 2 type=2 .n=2
+		+2000 cpu0 typed 2 type=1 start=+1500 .n=1 .unread=0
+		+2000 cpu0 typed 2 type=1 start=+1000 .n=2 .unread=0
+		+3000 cpu0 typed 2 type=1 start=+1000 .n=3 .unread=0
+		+4000 cpu0 typed 2 type=1 start=+3000 open .n=0 .unread=1
+		+5000 cpu1 typed 9 type=3 start=+3000 .id=1 .from=2
+		+6000 cpu1 typed 5 type=3 start=+4000 .id=2 .from=2
+		end close=+10000
+	`, DefaultOptions()),
+		`select s.ts - 15000000000 as ts, s.dur, s.depth, s.name, t.name as track, coalesce(p.tid, '-') as tid, coalesce(pt.pid, '-') as pid
+		from slice s join track t on s.track_id = t.id left join thread_track tt on tt.id = t.id left join thread p using (utid)
+		left join process_track k on k.id = t.id left join process pt on pt.upid = k.upid
+		where t.name in ('f', 'r') order by s.ts, s.dur desc, s.name`,
+		`select a.name as begins, b.name as ends, a.ts - 15000000000 as ts, b.ts - 15000000000 as till, pa.tid as tid, pb.tid as into_tid
+		from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in
+		join thread_track ta on ta.id = a.track_id join thread pa on pa.utid = ta.utid join thread_track tb on tb.id = b.track_id join thread pb on pb.utid = tb.utid
+		where a.name glob 'request*' order by a.ts`,
+		`select name, value from stats where severity != 'info' and value > 0 and name glob '*flow*'`)
+	compare(t, "slices", rows[2], "ts dur depth name track tid pid", `
+		999 2001 0 fib 3 f 100 -
+		1000 1000 1 fib 2 f 100 -
+		1500 500 2 fib 1 f 100 -
+		3000 2000 0 request 1 r - 100
+		3000 1000 0 fib  (open) f 100 -
+		3000 0 0 request 1 begins r 100 -
+		4000 2000 0 request 2 r - -
+		4000 0 0 request 2 begins r 100 -
+		5000 0 0 request 1 ends r 101 -
+		6000 0 0 request 2 ends r 2 -
+	`)
+	compare(t, "arrows", rows[3], "begins ends ts till tid into_tid", `
+		request 1 begins request 1 ends 3000 5000 100 101
+		request 2 begins request 2 ends 4000 6000 100 2
+	`)
+	compare(t, "faults", rows[4], "name value", ``)
+}
+
+// A counter of counted events has the value of each interval while that lasts, and 0 where there is none.
+func TestCountedEventsAreCounters(t *testing.T) {
+	rows := query(t, writtenWith(t, machine+`
+		eventtype 1 name="leaf" group="probe" on=global colour="u:leaf" probe="u:leaf"
+		  field "arg0" type=uint hint=track
+		  field "comm" type=string
+		  field "events" type=uint hint=events
+		  field "sum" type=int hint=counter unit="ns"
+		  field "buckets" type=uint list hint=buckets unit="ns"
+		  field "interval" type=duration
+		+1000 cpu0 typed 0 type=1 .arg0=5 .comm="redis" .events=4 .sum=10 .buckets=0,0,4 .interval=1000
+		+1001 cpu0 typed 0 type=1 .arg0=6 .comm="redis" .events=1 .sum=7 .buckets=0,0,0,1 .interval=1000
+		+2000 cpu0 typed 0 type=1 .arg0=5 .comm="redis" .events=9 .sum=9 .buckets=0,9 .interval=999
+		+5000 cpu0 typed 0 type=1 .arg0=5 .comm="redis" .events=2 .sum=2 .buckets=0,2 .interval=1000
+		end close=+10000
+	`, DefaultOptions()),
+		`select above.name as probe, t.name, coalesce(k.unit, '-') as unit, group_concat((c.ts - 15000000000) || ':' || cast(c.value as int), ' ') as at
+		from (select * from counter order by ts) c join track t on c.track_id = t.id join track above on above.id = t.parent_id left join counter_track k on k.id = t.id
+		group by t.id order by t.name`,
+		`select count(*) as n from slice s join track t on s.track_id = t.id where t.name glob 'u:leaf*' or s.name glob 'leaf*'`)
+	compare(t, "counters", rows[2], "probe name unit at", `
+		u:leaf arg0=5 comm=redis avg ns 0:2 1001:1 2000:0 4000:1 5000:0
+		u:leaf arg0=5 comm=redis events - 0:4 1001:9 2000:0 4000:2 5000:0
+		u:leaf arg0=5 comm=redis p50 ns 0:3 1001:1 2000:0 4000:1 5000:0
+		u:leaf arg0=5 comm=redis p99 ns 0:3 1001:1 2000:0 4000:1 5000:0
+		u:leaf arg0=5 comm=redis sum ns 0:10 1001:9 2000:0 4000:2 5000:0
+		u:leaf arg0=6 comm=redis avg ns 1:7 1001:0
+		u:leaf arg0=6 comm=redis events - 1:1 1001:0
+		u:leaf arg0=6 comm=redis p50 ns 1:7 1001:0
+		u:leaf arg0=6 comm=redis p99 ns 1:7 1001:0
+		u:leaf arg0=6 comm=redis sum ns 1:7 1001:0
+	`)
+	compare(t, "marks", rows[3], "n", `
+		0
+	`)
+}

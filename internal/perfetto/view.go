@@ -22,6 +22,7 @@ type view struct {
 	sleepers  sleepers
 	cpuNames  []cpuName
 	forks     uint64           // that were drawn
+	crossings uint64           // slices that began in another thread than they ended, that were drawn
 	nodes     map[uint32]int32 // NUMA nodes by CPU
 	occupancy occupancy
 	cores     coreTracks

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.6"
+const Version = "3.7"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -33,6 +33,9 @@ const (
 	Lost
 	Gap
 	Typed
+	ProbeInstant
+	ProbeEntry
+	ProbeExit
 )
 
 // FieldType is the type of a field, and determines where [Record] stores it.
@@ -69,6 +72,7 @@ type KindInfo struct {
 	Name      string      // in the field t, and of the file of columns; see [KindInfo.EventName]
 	Source    format.Kind // the kind of event from which it is made; 0: the recorder has no source for it
 	Synthetic bool        // made from the opening and closing of windows, not from an event
+	Probe     bool        // made from typed events of user-defined probes
 	Extension bool        // not part of the schema of other tools' JSON
 	Fields    []Field
 	Doc       string
@@ -85,7 +89,10 @@ func (k *KindInfo) EventName() string {
 }
 
 // IsAvailable reports whether captures can have records of the kind.
-func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Synthetic }
+func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Synthetic || k.Probe }
+
+// HasTypes reports whether the kind's events are of types that the recording defines.
+func (k *KindInfo) HasTypes() bool { return k.Kind == Typed || k.Probe }
 
 // Indices of the fields in Record.Has; a test holds them to the table.
 const (
@@ -175,6 +182,20 @@ const (
 	TypedStart
 	TypedOpen
 	TypedArgs
+)
+
+// Fields of the kinds of probes. The values, of all but exits without the span's, come last.
+const (
+	ProbeID = iota
+	ProbeName
+	ProbeTask
+	ProbeStack
+	ProbeDuration
+	ProbeStart
+	ProbeOpen
+	ProbeExitArgs
+
+	ProbeArgs = ProbeDuration
 )
 
 // Kinds returns the table of kinds, in the order of their numbers. Records of kinds of events without a row in [table] have the
@@ -367,10 +388,33 @@ func table() []KindInfo {
 				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "duration of a span"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start of a span; absent if before the window"},
 				openField(),
-				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, null for no thread or stack, and for a number that is not known; bytes as hexadecimal digits, addresses and other numbers that are shown in hexadecimal as texts (0x1f), times like ts, durations like dur, enumerations by name, lists as arrays; beyond 256 KiB of texts in an event, texts are \"(left out)\""},
+				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, null for no thread or stack, for a number that is not known, and for what could not be read; bytes as hexadecimal digits, addresses and other numbers that are shown in hexadecimal as texts (0x1f), times like ts, durations like dur, enumerations by name, lists as arrays; beyond 256 KiB of texts in an event, texts are \"(left out)\""},
 			},
 		},
+		{Name: "utrace_instant", Probe: true, Doc: "A user-defined probe was hit. Of a probe that counts in the kernel: what it has counted of one key in the interval that ends there; its args have the key, events, sum, buckets (how many events had an amount below 1, then below 2, 4, 8 and so on), and the length of the interval.", Fields: probeFields("the thread that hit it")},
+		{
+			Name: "utrace_entry", Probe: true, Doc: "A span of a user-defined probe begins. Its utrace_exit repeats the values.",
+			Fields: probeFields("the thread in which it begins"),
+		},
+		{
+			Name: "utrace_exit", Probe: true, Doc: "A span of a user-defined probe ends.",
+			Fields: probeFields("the thread in which it ends; an argument has the one in which it began, if that may be another",
+				Field{Name: "dur", Type: TypeDuration, Doc: "duration"},
+				Field{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start; absent if before the window"},
+				openField()),
+		},
 	}
+}
+
+// probeFields returns the fields of a kind of events of probes.
+func probeFields(task string, fields ...Field) []Field {
+	all := []Field{
+		{Name: "utrace_id", Type: TypeLabel, Doc: "id of the probe"},
+		{Name: "name", Type: TypeText, Doc: "name of the event: by the template of the probe's definition, or what it is attached to"},
+		{Name: "task", Type: TypeTask, Opt: true, Doc: task + "; absent if there is none"},
+		{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
+	}
+	return append(append(all, fields...), Field{Name: "args", Type: TypeArgs, Doc: "values by name, as in args of typed; null where one could not be read"})
 }
 
 // openField is the field of spans that are still open.

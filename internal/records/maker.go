@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/bounded"
+	"wprof/internal/label"
 	"wprof/internal/timeline"
 	"wprof/internal/waits"
 )
@@ -37,6 +38,9 @@ type Maker struct {
 	causes    int // number of words for causes
 	events    int
 	rec       Record
+	names     *label.Names
+	name      []byte            // of the current event
+	hasTypes  bool              // a kind of events of types is selected
 	values    []format.Value    // of the current typed event
 	labels    *Labels           // of the type of the last typed event
 	labeled   *format.EventType // that type
@@ -58,6 +62,7 @@ type Options struct {
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), classes: waits.NewClassifier(r),
 		left: o.LeftStacks, waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
+	m.names = label.NewNames(r)
 	m.tasks = newTasks(r, m.first, &m.texts, &o)
 	kinds := Kinds()
 	m.selected = make([]bool, len(kinds)+1)
@@ -69,6 +74,9 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m.kinds[0] = 0
 	for _, k := range o.Kinds {
 		m.selected[k] = true
+	}
+	for i := range kinds {
+		m.hasTypes = m.hasTypes || kinds[i].HasTypes() && m.selected[kinds[i].Kind]
 	}
 	if m.selected[Switch] {
 		m.spans = timeline.NewSpans(r, m.ran)
@@ -118,6 +126,7 @@ func (m *Maker) NotUTF8() string { return cmp.Or(m.texts.first, m.stacks.texts.f
 func (m *Maker) NewSection(s *format.Session) error {
 	m.tasks.newSection()
 	m.classes.NewSection()
+	m.names.NewSection()
 	m.waits.Clear()
 	if m.spans != nil {
 		m.spans.NewSection(s)
@@ -165,6 +174,9 @@ func (m *Maker) Event(e *format.Event) error {
 	m.now = e.Time
 	m.lost = m.lost || e.Kind == format.KindLost && e.Lost().IsFault()
 	kind := m.kinds[e.Kind]
+	if kind == Typed && m.hasTypes {
+		kind = KindOf(m.r.EventType(e.TypeID()))
+	}
 	if !m.selected[kind] {
 		m.noteIdle(e)
 		return nil
@@ -194,6 +206,8 @@ func (m *Maker) Event(e *format.Event) error {
 		m.fillLost(r, e)
 	case Typed:
 		m.fillTyped(r, e)
+	case ProbeInstant, ProbeEntry, ProbeExit:
+		m.fillProbe(r, e)
 	default:
 		m.fillPlain(r, e, m.infos[e.Kind])
 	}

@@ -23,6 +23,10 @@ func TestTableFitsRecord(t *testing.T) {
 		Gap:  {"dur": GapDuration, "start_ts": GapStart},
 		Typed: {"name": TypedName, "group": TypedGroup, "task": TypedTask, "phase": TypedPhase, "ends": TypedEnds, "key": TypedKey, "dur": TypedDuration,
 			"start_ts": TypedStart, "open": TypedOpen, "args": TypedArgs},
+		ProbeInstant: {"utrace_id": ProbeID, "name": ProbeName, "task": ProbeTask, "stack_id": ProbeStack, "args": ProbeArgs},
+		ProbeEntry:   {"utrace_id": ProbeID, "name": ProbeName, "task": ProbeTask, "stack_id": ProbeStack, "args": ProbeArgs},
+		ProbeExit: {"utrace_id": ProbeID, "name": ProbeName, "task": ProbeTask, "stack_id": ProbeStack, "dur": ProbeDuration, "start_ts": ProbeStart,
+			"open": ProbeOpen, "args": ProbeExitArgs},
 	}
 	slots := map[string]int{
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
@@ -37,7 +41,7 @@ func TestTableFitsRecord(t *testing.T) {
 	for _, k := range kinds {
 		values, tasks := 0, 0
 		for i, f := range k.Fields {
-			if want, named := fields[k.Kind][f.Name]; named && want != i || !named && k.IsAvailable() && k.Kind <= Typed {
+			if want, named := fields[k.Kind][f.Name]; named && want != i || !named && k.IsAvailable() && k.Kind <= ProbeExit {
 				t.Errorf("%s.%s is field %d, its constant says %d (%v)", k.Name, f.Name, i, want, named)
 			}
 			if k.Kind == Switch && f.Type != TypeTask && f.Type != TypeNumbers && slots[f.Name] != f.Slot {

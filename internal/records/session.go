@@ -22,6 +22,7 @@ type Session struct {
 	Machine  string
 	UUID     string
 	Groups   []string  // groups of kinds that were recorded
+	Probes   bool      // user-defined probes were recorded
 	Opened   time.Time // when the first window opened, UTC; zero: not known
 }
 
@@ -45,6 +46,8 @@ func Describe(s *format.Session) Session {
 			out.Stacks = append(out.Stacks, "offcpu")
 		case format.ConfigWakerStacks:
 			out.Stacks = append(out.Stacks, "waker")
+		case format.ConfigProbes:
+			out.Probes = true
 		}
 	}
 	out.Stacks = slices.Compact(out.Stacks)
@@ -70,6 +73,7 @@ func (s *Session) Add(more Session) {
 	}
 	s.Stacks = union(s.Stacks, more.Stacks)
 	s.PMUs = union(s.PMUs, more.PMUs)
+	s.Probes = s.Probes || more.Probes
 	s.Groups = union(s.Groups, more.Groups)
 	s.Extras = union(s.Extras, more.Extras)
 	for key, value := range more.Metadata {

@@ -38,15 +38,7 @@ func (m *Maker) fillTyped(r *Record, e *format.Event) {
 		r.Tasks[0] = m.subject(e)
 		r.Has |= 1 << TypedTask
 	}
-	if start, isSpan := e.Start(); isSpan {
-		r.Values[1] = max(0, e.Happened()-start)
-		r.Has |= 1 << TypedDuration
-		if start >= m.opened {
-			r.Values[2] = start - m.first
-			r.Has |= 1 << TypedStart
-		}
-	}
-	setOpen(r, e, TypedOpen, 3)
+	m.setSpan(r, e, TypedDuration, TypedStart, TypedOpen)
 	if t.IsLost() {
 		return
 	}
@@ -64,13 +56,39 @@ func (m *Maker) fillTyped(r *Record, e *format.Event) {
 		r.Values[0] = phaseEnd
 		r.Has |= 1 << TypedPhase
 	}
-	var ok bool
-	if m.values, ok = t.AppendValues(m.values[:0], e); !ok {
-		return
+	if m.readValues(t, e) {
+		m.fillArgs(r, e)
 	}
+}
+
+// setSpan sets the fields of a span, in the slots 1 to 3, if the event is one.
+func (m *Maker) setSpan(r *Record, e *format.Event, duration, from, open int) {
+	start, isSpan := e.Start()
+	if isSpan {
+		r.Values[1] = max(0, e.Happened()-start)
+		r.Has |= 1 << duration
+	}
+	if isSpan && start >= m.opened {
+		r.Values[2] = start - m.first
+		r.Has |= 1 << from
+	}
+	setOpen(r, e, open, 3)
+}
+
+// readValues reads the values of an event; false: they do not match its type.
+func (m *Maker) readValues(t *format.EventType, e *format.Event) (ok bool) {
+	m.values, ok = t.AppendValues(m.values[:0], e)
+	return ok
+}
+
+// fillArgs makes an argument of each value that is shown as one.
+func (m *Maker) fillArgs(r *Record, e *format.Event) {
 	m.textBytes = 0
+	stack := stackField(r.Type)
 	for i := range m.values {
-		r.Args = append(r.Args, m.arg(&m.values[i], e))
+		if m.values[i].Field.IsShown() && i != stack {
+			r.Args = append(r.Args, m.arg(&m.values[i], e))
+		}
 	}
 }
 
@@ -80,6 +98,10 @@ func typeLabels() [maxLabels]int { return [...]int{TypedGroup, TypedEnds, TypedK
 // labelsOf returns the labels of a type, whose definition is not lost.
 func (m *Maker) labelsOf(t *format.EventType) *Labels {
 	if m.labeled == t {
+		return m.labels
+	}
+	if KindOf(t) != Typed {
+		m.labeled, m.labels = t, &Labels{m.texts.Clean(t.Probe)}
 		return m.labels
 	}
 	var ends, key []byte
@@ -104,6 +126,7 @@ func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: format.ValueType(v.Field.Type), List: v.Field.List, Number: v.Number}
 	a.Hex = v.Field.Hint == uint32(format.ValueHint_HINT_HEX)
 	if v.Field.List {
+		a.Unknown = v.IsUnknown()
 		for one := range v.Elements(e.TimeBase()) {
 			a.Elements = append(a.Elements, m.single(a, &one, e))
 		}
@@ -173,6 +196,9 @@ func AppendFloat(b []byte, f float64) []byte {
 
 // AppendArg appends a value as JSON.
 func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []byte {
+	if a.Unknown {
+		return append(b, "null"...)
+	}
 	if a.List {
 		b = append(b, '[')
 		for i := range a.Elements {
@@ -182,9 +208,6 @@ func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []b
 			b = AppendArg(b, &a.Elements[i], appendTime)
 		}
 		return append(b, ']')
-	}
-	if a.Unknown {
-		return append(b, "null"...)
 	}
 	switch a.Type {
 	case format.ValueType_VALUE_UINT, format.ValueType_VALUE_INT:

@@ -17,9 +17,13 @@ type Item struct {
 	Type       string  // name of the kind or the event type
 	Colour     string  // items with the same word have the same colour; "": any
 	Value      float64 // of a counter
+	Group      string  // of a counter: the first words of Track, which many have in common; "": none
 	Unit       string  // of a counter
 	Args       []Arg   // with different names; none is stackName if Stack is set
 	Stack      *Stack  // nil: none
+	// Began is the thread in which a slice began, if Task is another one, in which it ended: an arrow leads there. nil: the same,
+	// or it began before the window.
+	Began *Task
 
 	shortened bool
 }
@@ -42,7 +46,7 @@ func (i *Item) Shorten(from int64) {
 		}
 		i.Args = append(i.Args, Arg{Name: name, Type: ArgInt, Number: uint64(i.To - i.From), Unit: "ns"})
 	}
-	i.shortened, i.From = true, from
+	i.shortened, i.From, i.Began = true, from, nil
 }
 
 // arg returns the argument with a name; nil: there is none.

@@ -15,6 +15,7 @@ func NewMaker(defs Definitions) *Maker {
 	m.plain = newPlainItems(&m.resolver)
 	m.typed = newTypedItems(&m.resolver)
 	m.typed.open.OnDrop = m.typed.drop
+	m.typed.counted.OnDrop = m.typed.dropCounts
 	return m
 }
 
@@ -22,9 +23,10 @@ func NewMaker(defs Definitions) *Maker {
 func (m *Maker) NewSection() {
 	m.resolver.newSection()
 	m.typed.types.clear()
+	m.typed.names.NewSection()
 }
 
-// Items returns the items of an event, valid until the next call, and whether the event's kind is drawn as items.
+// Items returns the items that an event completes, valid until the next call, and whether the event's kind is drawn as items.
 func (m *Maker) Items(e *format.Event) (items []Item, ok bool) {
 	if e.Kind == format.KindTyped {
 		return m.typed.of(e), true
@@ -32,5 +34,5 @@ func (m *Maker) Items(e *format.Event) (items []Item, ok bool) {
 	return m.plain.of(e)
 }
 
-// Close returns the spans that are still open, ended at a time. They are valid until the next call.
+// Close returns the spans that are still open, ended at a time, and counters that had to wait for their next value. They are valid until the next call.
 func (m *Maker) Close(at int64) []Item { return m.typed.close(at) }

@@ -24,7 +24,8 @@ type Encoder interface {
 	Instant(*Instant)
 	// Sample is called with each sample.
 	Sample(*Sample)
-	// Item is called with what is drawn of events of plain kinds and of event types. They come ordered by their end.
+	// Item is called with what is drawn of events of plain kinds and of event types. They come ordered by their end,
+	// except for counters of what was counted in intervals, of which each is in order.
 	Item(*Item)
 	// Note is called with losses, late events and the times between windows.
 	Note(*Note)

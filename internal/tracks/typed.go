@@ -3,7 +3,6 @@ package tracks
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/bounded"
+	"wprof/internal/label"
 )
 
 // typedItems makes items of typed events. It keeps the begin of a span until its end comes.
@@ -22,9 +22,13 @@ type typedItems struct {
 	values []format.Value
 	items  []Item
 	args   []Arg
+	buf    []byte // of a text
+	names  *label.Names
 	open   *bounded.Map[spanKey, spans]
 	count  int // of spans that have begun
 	memory int // bytes that open spans take, about
+	// What events that stand for many have counted.
+	counted *bounded.Map[countKey, *counted]
 }
 
 // openSpan is a span that has begun, and how many had before.
@@ -57,19 +61,23 @@ type spanKey struct {
 }
 
 func newTypedItems(r *resolver) typedItems {
-	return typedItems{resolver: r, types: newTypes(r.defs), open: bounded.NewMap[spanKey, spans](maxBegun)}
+	return typedItems{resolver: r, types: newTypes(r.defs), names: label.NewNames(r.defs), open: bounded.NewMap[spanKey, spans](maxBegun), counted: newCounted()}
 }
 
 // of returns the items of an event, valid until the next call.
 func (d *typedItems) of(e *format.Event) []Item {
 	d.items = d.items[:0]
 	t := d.types.of(e.TypeID())
-	if t == nil {
+	if t == nil || t.isEntry {
 		return nil
 	}
 	var ok bool
 	if d.values, ok = t.def.AppendValues(d.values[:0], e); !ok {
 		return nil
+	}
+	if t.isCounted {
+		d.addCounts(t, e)
+		return d.items
 	}
 	track := d.track(t, e)
 	d.counters(t, e, track)
@@ -78,6 +86,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	}
 	i := d.item(t, e)
 	i.Track = track
+	d.label(&i, t, e)
 	if t.shape == format.TypeShape_SHAPE_BEGIN {
 		i.Args = make([]Arg, 0, 1+len(d.values))
 	} else {
@@ -86,6 +95,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	if t.on == format.TypeTrack_TRACK_GLOBAL && i.Task != nil && t.shape != format.TypeShape_SHAPE_END {
 		i.Args = append(i.Args, Arg{Name: threadName, Type: ArgTask, Task: i.Task})
 	}
+	d.crossThreads(&i, t)
 	key := d.fill(&i, t, e)
 	if t.shape != format.TypeShape_SHAPE_BEGIN {
 		d.args = i.Args
@@ -100,10 +110,38 @@ func (d *typedItems) item(t *drawnType, e *format.Event) Item {
 	return Item{On: t.on, Track: t.track, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: t.name, Type: t.name, Colour: t.colour}
 }
 
+// label names an item by the template of its type, if that has one.
+func (d *typedItems) label(i *Item, t *drawnType, e *format.Event) {
+	if len(t.def.Label) > 0 {
+		d.buf = d.names.Append(d.buf[:0], t.def, e, d.values)
+		i.Name = string(d.buf)
+	}
+}
+
+// crossThreads moves a span that began in another thread than it ended to the track of their process, or to one for all: it does not
+// nest with those of either.
+func (d *typedItems) crossThreads(i *Item, t *drawnType) {
+	if t.beganBy < 0 || t.on != format.TypeTrack_TRACK_THREAD || i.Task == nil || !i.Task.IsThread() {
+		return
+	}
+	from := d.task(format.TaskID(d.values[t.beganBy].ID()))
+	if from == nil || !from.IsThread() || from.IsSame(i.Task) {
+		return
+	}
+	i.Began, i.On = from, format.TypeTrack_TRACK_GLOBAL
+	if pid := i.Task.Def.Pid; pid > 0 && from.Def.Pid == pid {
+		i.On = format.TypeTrack_TRACK_PROCESS
+	}
+	i.Args = append(i.Args, Arg{Name: threadName, Type: ArgTask, Task: i.Task})
+}
+
 // fill sets name, arguments and stack of an item by the event's values, and returns its key.
 func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
 	for n := range d.values {
 		v := &d.values[n]
+		if v.IsUnknown() || !v.Field.IsShown() {
+			continue
+		}
 		switch format.ValueHint(v.Field.Hint) {
 		case format.ValueHint_HINT_NAME:
 			i.Name = cmp.Or(d.text(v, e), i.Name)
@@ -115,9 +153,6 @@ func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
 		}
 		if n == t.stack {
 			i.Stack = d.stack(format.StackID(v.ID()))
-			continue
-		}
-		if v.IsUnknown() {
 			continue
 		}
 		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
@@ -275,7 +310,7 @@ func (d *typedItems) counters(t *drawnType, e *format.Event, track string) {
 	}
 	for n := range d.values {
 		v := &d.values[n]
-		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) {
+		if !v.Field.IsCounter() || v.IsUnknown() {
 			continue
 		}
 		name := prefix + string(v.Field.Name)
@@ -291,13 +326,21 @@ func (d *typedItems) counter(t *drawnType, e *format.Event, v *format.Value, nam
 		return
 	}
 	i := d.item(t, e)
-	i.From, i.To = at, at
-	i.Shape, i.Track, i.Name, i.Value, i.Unit = ShapeCounter, name, name, number(v), string(v.Field.Unit)
-	if v.Field.Is(format.ValueType_VALUE_DURATION) {
-		i.Unit = "ns"
+	if v.Field.Hint == uint32(format.ValueHint_HINT_PROCESS_COUNTER) && i.On == format.TypeTrack_TRACK_THREAD {
+		i.On = format.TypeTrack_TRACK_PROCESS
 	}
+	i.From, i.To = at, at
+	i.Shape, i.Track, i.Name, i.Value, i.Unit = ShapeCounter, name, name, number(v), unitOf(v.Field)
 	i.place()
 	d.items = append(d.items, i)
+}
+
+// unitOf returns the unit of a field's numbers.
+func unitOf(f *format.TypeField) string {
+	if f.Is(format.ValueType_VALUE_DURATION) {
+		return "ns"
+	}
+	return string(f.Unit)
 }
 
 // isFinite reports whether f is a number that JSON and viewers have; infinity and NaN are shown as text.
@@ -322,16 +365,7 @@ func number(v *format.Value) float64 {
 func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
 	if v.Field.List {
-		var all strings.Builder
-		separator := ""
-		for one := range v.Elements(e.TimeBase()) {
-			all.WriteString(separator)
-			separator = ", "
-			if all.WriteString(d.text(&one, e)); all.Len() >= maxText {
-				break
-			}
-		}
-		a.Text = clipped(all.String(), maxText)
+		a.Text = d.text(v, e)
 		return a
 	}
 	switch format.ValueType(v.Field.Type) {
@@ -404,56 +438,13 @@ func textKey(text []byte) string {
 	return "#" + string(sum[:])
 }
 
-func clipped[T string | []byte](text T, most int) T { return text[:min(len(text), most)] }
-
 // text returns a value as text, cut to what is shown.
 func (d *typedItems) text(v *format.Value, e *format.Event) string {
-	switch format.ValueType(v.Field.Type) {
-	case format.ValueType_VALUE_BOOL:
-		return strconv.FormatBool(v.Number != 0)
-	case format.ValueType_VALUE_FLOAT:
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
-	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
-		if isHex(v) {
-			return clipped(hex.EncodeToString(clipped(v.Bytes, maxText)), maxText)
-		}
-		return string(clipped(v.Bytes, maxText))
-	case format.ValueType_VALUE_TEXT:
-		if v.Number == 0 {
-			return ""
-		}
-		return string(clipped(cmp.Or(d.defs.Text(v.ID()), format.LostText(v.ID())).Text, maxText))
-	case format.ValueType_VALUE_ENUM:
-		if name := v.Field.EnumName(v.Int()); name != nil {
-			return string(clipped(name, maxText))
-		}
-		return strconv.FormatInt(v.Int(), 10)
-	case format.ValueType_VALUE_INT:
-		if isHex(v) {
-			return fmt.Sprintf("%#x", v.Int())
-		}
-		return strconv.FormatInt(v.Int(), 10)
-	case format.ValueType_VALUE_DURATION:
-		return strconv.FormatInt(v.Int(), 10)
-	case format.ValueType_VALUE_TIME:
-		return strconv.FormatInt(e.Happened()-v.Int(), 10)
-	case format.ValueType_VALUE_TASK:
-		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
-			return string(t.Comm) + " " + strconv.Itoa(int(t.Tid))
-		}
-		return ""
-	case format.ValueType_VALUE_STACK:
-		if v.Number == 0 {
-			return ""
-		}
-	}
-	if isHex(v) {
-		return fmt.Sprintf("%#x", v.Number)
-	}
-	return strconv.FormatUint(v.Number, 10)
+	d.buf = label.AppendValue(d.buf[:0], v, e, d.defs, maxText)
+	return string(d.buf)
 }
 
-// close returns the spans that are still open, ended at a time and marked Open. The slice is valid until the next call.
+// close returns the spans that are still open, ended at a time and marked Open, and what was counted last. The slice is valid until the next call.
 func (d *typedItems) close(at int64) []Item {
 	var open []openSpan
 	for s := range d.open.Values() {
@@ -468,5 +459,6 @@ func (d *typedItems) close(at int64) []Item {
 	}
 	d.open.Clear()
 	d.memory = 0
+	d.closeCounts()
 	return d.items
 }

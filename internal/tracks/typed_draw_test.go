@@ -547,3 +547,55 @@ func TestNumbersThatAreNotKnownAreLeftOut(t *testing.T) {
 		3-3 ipi on "ipi" of cpu 0
 	`)
 }
+
+// Spans of a probe are on one track of the thread, under the names that its template makes, and their entries are not drawn. What
+// could not be read is left out.
+func TestProbesAreDrawn(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="malloc" group="probe" label="malloc {size}" probe="m" entry
+		  field "size" type=uint
+		  field "unread" type=uint hint=unread
+		eventtype 2 name="malloc" group="probe" shape=span label="malloc {size}" probe="m"
+		  field "size" type=uint
+		  field "depth" type=uint hint=counter
+		  field "stack" type=stack
+		  field "unread" type=uint hint=unread
+		eventtype 3 name="free" group="probe" probe="m"
+		  field "at" type=uint hint=hex
+		  field "path" type=string hint=name
+		  field "unread" type=uint hint=unread
+		+1 cpu0 typed 2 type=1 .size=7 .unread=0
+		+5 cpu0 typed 2 type=2 start=+1 .size=7 .depth=3 .stack=2 .unread=0
+		+6 cpu0 typed 2 type=2 start=+0 .size=0 .depth=0 .stack=0 .unread=7
+		+7 cpu0 typed 2 type=3 .at=255 .path="" .unread=2
+	`, `
+		6 counter "m depth" of thread 20 = 3
+		2-6 malloc 7 on "m" of thread 20 size=7 depth=3 at main/read
+		1-7 malloc  on "m" of thread 20
+		8-8 free on "m" of thread 20 at=0xff
+	`)
+}
+
+// A span that began in another thread than it ended is on a track of their process, or on one for all.
+func TestSpansThatCrossThreads(t *testing.T) {
+	drawn(t, `
+		task 4 tid=21 pid=20 comm=two process_comm=one start=7
+		task 5 tid=50 pid=50 comm=other process_comm=other start=8
+		task 6 tid=20 pid=20 comm=renamed process_comm=one start=5
+		eventtype 1 name="request" group="probe" shape=span probe="r"
+		  field "id" type=uint
+		  field "thread" type=task hint=began_by
+		  field "unread" type=uint hint=unread
+		+3 cpu0 typed 2 type=1 start=+1 .id=1 .thread=2 .unread=0
+		+4 cpu0 typed 2 type=1 start=+1 .id=2 .thread=6 .unread=0
+		+5 cpu0 typed 2 type=1 start=+1 .id=3 .thread=4 .unread=0
+		+6 cpu0 typed 2 type=1 start=+2 .id=4 .thread=5 .unread=0
+		+7 cpu0 typed 2 type=1 start=+2 .id=5 .thread=0 .unread=0
+	`, `
+		2-4 request on "r" of thread 20 id=1 thread_=one
+		2-5 request on "r" of thread 20 id=2 thread_=renamed
+		2-6 request on "r" of process 20 thread=one id=3 thread_=two
+		3-7 request on "r" of global thread=one id=4 thread_=other
+		3-8 request on "r" of thread 20 id=5
+	`)
+}

@@ -26,6 +26,10 @@ type drawnType struct {
 	hasBegin            bool              // of an end: its begin is defined
 	interrupts          bool              // its spans interrupt their threads
 	own                 int               // the field of those that do not; -1: none
+	beganBy             int               // the field with the thread in which a span began; -1: none
+	isCounted           bool              // its events stand for many
+	counts              format.CountFields
+	isEntry             bool // its events are not drawn, because the spans of which they are the entries are
 }
 
 // identity identifies an event type in all sections: by its definition without the id.
@@ -88,7 +92,8 @@ func (t *types) of(id uint32) *drawnType {
 func (t *types) identity(id uint32, def *format.EventType) identity {
 	known, found := t.identities[id]
 	if !found {
-		content := &format.EventType{Name: def.Name, Group: def.Group, Shape: def.Shape, On: def.On, Track: def.Track, Colour: def.Colour, Fields: def.Fields, Interrupts: def.Interrupts}
+		content := &format.EventType{Name: def.Name, Group: def.Group, Shape: def.Shape, On: def.On, Track: def.Track, Colour: def.Colour, Fields: def.Fields, Interrupts: def.Interrupts,
+			Label: def.Label, Probe: def.Probe, Definition: def.Definition, Entry: def.Entry}
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(content)
 		if err != nil { // no definition that was read has this
 			b = def.Name
@@ -103,10 +108,14 @@ func (t *types) identity(id uint32, def *format.EventType) identity {
 func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
-		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1,
+		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1, beganBy: -1,
+		isEntry: def.Entry,
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
+	}
+	if d.track == "" {
+		d.track = string(def.Probe)
 	}
 	d.isByCPU = d.on == format.TypeTrack_TRACK_CPU
 	// Counters of different types are different ones, unless the types name their track.
@@ -122,13 +131,17 @@ func newDrawnType(def *format.EventType) *drawnType {
 		if d.stack < 0 && f.Is(format.ValueType_VALUE_STACK) && !f.List {
 			d.stack = n
 		}
-		if f.Hint == uint32(format.ValueHint_HINT_OWN) {
+		switch format.ValueHint(f.Hint) {
+		case format.ValueHint_HINT_OWN:
 			d.own = n
+		case format.ValueHint_HINT_BEGAN_BY:
+			d.beganBy = n
 		}
 		if d.perTrack < 0 && format.ValueHint(f.Hint) == format.ValueHint_HINT_TRACK {
 			d.perTrack = n
 		}
 	}
+	d.counts, d.isCounted = def.Counts()
 	d.nameArgs(nil)
 	return d
 }
@@ -137,7 +150,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 func (d *drawnType) nameArgs(begin *drawnType) {
 	taken, ofBegin := make(map[string]bool), make(map[string]bool)
 	taken[stackName] = d.stack >= 0 || begin != nil && begin.stack >= 0
-	taken[threadName] = d.on == format.TypeTrack_TRACK_GLOBAL
+	taken[threadName] = d.on == format.TypeTrack_TRACK_GLOBAL || d.beganBy >= 0
 	taken[stackName+atEnd] = d.stack >= 0 && begin != nil
 	if begin != nil {
 		for _, name := range begin.args {
