@@ -21,6 +21,7 @@ func tool() cli.Tool {
 			{Title: "What to print", Flags: []cli.Flag{
 				{Name: "json", Kind: cli.Bool, Usage: "Print the summary, or the report, as one JSON object; docs/wprof-info.md and docs/report.md list the fields."},
 				{Name: "check", Kind: cli.Bool, Mode: true, Usage: "Read everything and print each fault with its byte offset. With any fault the exit status is 4."},
+				{Name: "probes", Kind: cli.Bool, Mode: true, Usage: "List the user-defined probes (wprof-record -U) with events: their number and rate, how long spans were, with a histogram of each, and by key what was counted in the kernel."},
 				{Name: "dump", Kind: cli.Bool, Mode: true, Usage: "Write the stream as text, one event per line."},
 				{Name: "undump", Kind: cli.Bool, Mode: true, Usage: "Read the text of --dump and write the stream, including any faults in the text."},
 			}},
@@ -37,6 +38,7 @@ func tool() cli.Tool {
 			{Command: "wprof-info --json host.wprof", Text: "The same, for a script."},
 			{Command: "wprof-info --report -p 1234 host.wprof", Text: "Where the time of a process went, and what held it up."},
 			{Command: "wprof-info --report --start 2s --end 4s host.wprof", Text: "Where the time of all threads went in two seconds."},
+			{Command: "wprof-info --probes host.wprof", Text: "How often user-defined probes were hit, and how long their spans were."},
 			{Command: "wprof-info --check host.wprof", Text: "Check every byte."},
 			{Command: "wprof-info --dump host.wprof | less", Text: "Read the events."},
 			{Command: "wprof-info --undump case.txt -o case.wprof", Text: "Make a capture from text."},

@@ -3,6 +3,7 @@ package flame
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"wprof/internal/browser"
 	"wprof/internal/cli"
@@ -20,6 +21,9 @@ func TimeFlags() cli.Group {
 		{Name: "waker", Usage: "Time off the CPU, with the waker's stack, reversed, above each stack. Needs wprof-record -S+waker."},
 		{Name: "wakeup-chain", Kind: cli.Int, Value: "N", Check: checkChain, Usage: "As --waker, followed by the waker's own waker and so on: up to N wakers, 1 to " + strconv.Itoa(maxChain) + ". The chain ends at a wakeup from before the thread left its CPU. Flags that choose threads choose whose waits are shown; their wakers may be any."},
 		{Name: "event", Kind: cli.List, Value: "NAME", Usage: "Instead of time, events of this event type by their stack. Spans count with their duration. Instants count one each; with spans among the chosen events, they count only with --unit samples. For --folded, --svg and --diff."},
+		{Name: "probe", Kind: cli.List, Value: "ID", Usage: "As --event, the events of the user-defined probe with this id, or of this function: see wprof-record -U. Spans count once, not also with their entry."},
+		{Name: "inside", Kind: cli.String, Value: "ID", Usage: "Only the time in which each thread was inside a span of this user-defined probe, by its id or its function: on the CPU, off it, or both. The input is read twice. For --folded, --svg and --pprof."},
+		{Name: "weight", Kind: cli.String, Value: "WEIGHT", Check: checkWeight, Usage: "What an event of --event or --probe counts. count: one, or as many as it stands for. duration: the time of a span; the default. arg:NAME: the number in its field NAME, which folded stacks have as weight."},
 		{Name: "spread", Kind: cli.String, Value: "SCOPE", Default: "thread", Choices: []string{"thread", "span"}, Usage: "How on-CPU time is divided among samples. thread: all of a thread's on-CPU time in proportion to its samples; threads with few samples share theirs with threads of the same name, unless --by keeps them apart. This is right on average, and only threads without any such sample are [not sampled]. span: each on-CPU interval among its own samples; one without a sample is [not sampled]. Where intervals are shorter than the sampling period, span overestimates the long ones."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out shorter off-CPU intervals. A number without a unit is milliseconds, from 100 on."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which otherwise have the frame [idle]: see below."},
@@ -65,6 +69,20 @@ func OutputFlags() cli.Group {
 		{Name: "dry-run", Usage: "Only check that the files can be written: read and write nothing."},
 		cli.FailOnLoss(),
 	}}
+}
+
+// Values of --weight.
+const (
+	weightCount    = "count"
+	weightDuration = "duration"
+	weightArg      = "arg:" // and the name of a field
+)
+
+func checkWeight(text string) error {
+	if text == weightCount || text == weightDuration || strings.HasPrefix(text, weightArg) && len(text) > len(weightArg) {
+		return nil
+	}
+	return errors.New("the weight must be count, duration or arg:NAME")
 }
 
 func checkChain(text string) error {

@@ -3,6 +3,7 @@ package flame
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"wprof/format"
@@ -24,6 +25,8 @@ type request struct {
 	folder   string       // for the files of each thread; "" for none
 	buckets  time.Duration
 	diff     bool
+	inside   string // a probe, in whose spans time is counted; "": anywhere
+	events   string // the flag that names the events that are counted: event or probe
 	unfold   bool   // --unfold-idle
 	ranged   bool   // --diff-start or --diff-end was given
 	other    string // the capture to compare with; "": the input itself
@@ -81,9 +84,9 @@ func parse(inv *cli.Invocation) (*request, error) {
 }
 
 func (q *request) readMode(inv *cli.Invocation) error {
-	modes := map[string]graph.Mode{"wall": graph.Wall, "on-cpu": graph.OnCPU, "off-cpu": graph.OffCPU, "waker": graph.Waker, "wakeup-chain": graph.Waker, "event": graph.Events}
+	modes := map[string]graph.Mode{"wall": graph.Wall, "on-cpu": graph.OnCPU, "off-cpu": graph.OffCPU, "waker": graph.Waker, "wakeup-chain": graph.Waker, "event": graph.Events, "probe": graph.Events}
 	given := ""
-	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain", "event"} {
+	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain", "event", "probe"} {
 		if !inv.IsSet(name) {
 			continue
 		}
@@ -95,8 +98,11 @@ func (q *request) readMode(inv *cli.Invocation) error {
 	if q.view.Mode == graph.Waker {
 		q.collect.Wakes = max(1, inv.Int("wakeup-chain"))
 	}
-	if q.view.Mode == graph.Events {
-		q.collect.Events = inv.Strings("event")
+	if err := q.readEvents(inv, given); err != nil {
+		return err
+	}
+	if q.inside = inv.String("inside"); q.inside != "" && q.view.Mode == graph.Events {
+		return cli.Usagef("--inside is for time, and --%s counts events", given)
 	}
 	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
 	q.unfold = inv.Bool("unfold-idle")
@@ -104,6 +110,28 @@ func (q *request) readMode(inv *cli.Invocation) error {
 	q.collect.MinBlock = int64(inv.Duration("min-block"))
 	units := map[string]folded.Unit{"ns": folded.Nanoseconds, "us": folded.Microseconds, "ms": folded.Milliseconds, "samples": folded.Samples}
 	q.text.Unit = units[inv.String("unit")]
+	return nil
+}
+
+// readEvents reads which events are counted, and their weight; given is the flag of the mode.
+func (q *request) readEvents(inv *cli.Invocation, given string) error {
+	weight := inv.String("weight")
+	if q.view.Mode != graph.Events {
+		if weight != "" {
+			return cli.Usagef("--weight is for --event and --probe")
+		}
+		return nil
+	}
+	q.events, q.collect.Events, q.collect.Probes = given, inv.Strings(given), given == "probe"
+	q.collect.Weight.Count = weight == weightCount
+	q.collect.Weight.Arg = strings.TrimPrefix(weight, weightArg)
+	if !strings.HasPrefix(weight, weightArg) {
+		q.collect.Weight.Arg = ""
+		return nil
+	}
+	if inv.IsSet("unit") {
+		return cli.Usagef("--unit is for times; with --weight %s the weights are numbers of the events", weight)
+	}
 	return nil
 }
 
@@ -142,7 +170,13 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 	}
 	for i, out := range q.outputs {
 		if q.view.Mode == graph.Events && out.form != formFolded && out.form != formSVG {
-			return cli.Usagef("--event does not go with --%s; it does with --svg and --folded", out.form)
+			return cli.Usagef("--%s does not go with --%s; it does with --svg and --folded", q.events, out.form)
+		}
+		if q.inside != "" && out.form != formFolded && out.form != formSVG && out.form != formPprof {
+			return cli.Usagef("--inside does not go with --%s; it does with --folded, --svg and --pprof", out.form)
+		}
+		if q.collect.Weight.Arg != "" && out.form != formFolded {
+			return cli.Usagef("--weight %s does not go with --%s; it does with --folded", inv.String("weight"), out.form)
 		}
 		for _, before := range q.outputs[:i] {
 			if q.pathOf(inv, out) != "" && q.pathOf(inv, out) == q.pathOf(inv, before) {
@@ -160,7 +194,10 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		return cli.Usagef("-o %s would stay empty: every output has a file of its own", inv.String("output"))
 	}
 	if q.view.Mode == graph.Events && q.folder != "" {
-		return cli.Usagef("--event does not go with --per-thread")
+		return cli.Usagef("--%s does not go with --per-thread", q.events)
+	}
+	if q.inside != "" && q.folder != "" {
+		return cli.Usagef("--inside does not go with --per-thread")
 	}
 	if inv.IsSet("per-thread") && q.folder == "" {
 		return cli.Usagef("--per-thread needs a folder")
@@ -272,7 +309,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.folder != "":
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
 	case q.view.Mode == graph.Events:
-		return cli.Usagef("--buckets does not go with --event")
+		return cli.Usagef("--buckets does not go with --%s", q.events)
 	case q.text.Unit == folded.Samples:
 		return cli.Usagef("--buckets does not go with --unit samples: intervals are split by time")
 	}

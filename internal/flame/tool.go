@@ -13,6 +13,7 @@ import (
 	"wprof/internal/flame/profile"
 	"wprof/internal/printable"
 	"wprof/internal/report"
+	"wprof/internal/reread"
 )
 
 // Run is the tool.
@@ -106,6 +107,18 @@ func (q *request) baseSelection() selection {
 // read collects a profile. inputErr is an error of the input: the profile is complete up to there, and the tool exits with the
 // status of that error.
 func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, inputErr, err error) {
+	collect := q.collect
+	if q.inside != "" {
+		again, err := reread.From(in.In, "wprof-flame", "")
+		if err != nil {
+			return nil, nil, in.Error(err)
+		}
+		defer again.Close()
+		in.In = again.File()
+		if collect.Inside, err = q.findInside(inv, in); err != nil {
+			return nil, nil, err
+		}
+	}
 	if of.filtered {
 		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.messages)
 		if err != nil {
@@ -118,7 +131,6 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		return nil, nil, err
 	}
 	defer r.Close()
-	collect := q.collect
 	if q.only.IsAny() { // else the interface would hold a nil pointer
 		collect.Selector = filter.NewSelector(q.only, r)
 	}
@@ -137,14 +149,24 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	if n := p.About.Unnamed; n > 0 {
 		inv.Warnf("%s: too many different thread names; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
 	}
+	what := "event type"
+	if collect.Probes {
+		what = "events of a probe"
+	}
+	if n := p.About.NoNumber; n > 0 {
+		inv.Warnf("%s: %s left out, without a number in %s that can be added up", name, cli.Counted(n, "event"), printable.Text(p.About.SumOf))
+	}
 	for _, event := range p.About.NotSeen {
 		others := "it has none"
 		if len(p.About.OtherEvents) > 0 {
 			others = "it has " + strings.Join(p.About.OtherEvents, ", ")
 		}
-		inv.Warnf("%s: the capture has no event type %s; %s", name, printable.Text(event), printable.Text(others))
+		inv.Warnf("%s: the capture has no %s %s; %s", name, what, printable.Text(event), printable.Text(others))
 	}
 	q.warnOfNoLines(inv, p, name)
+	if p.About.SumOf != "" {
+		q.text.Unit = folded.Nanoseconds // which are the sums
+	}
 	if p.About.IsCount {
 		q.text.Unit = folded.Samples
 	}
@@ -156,6 +178,23 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	}
 	done := cli.CaptureResult{DroppedThreads: p.About.DroppedThreads, Lost: p.About.IsLossy, Damage: r.Damage()}
 	return p, in.Outcome(done, err), nil
+}
+
+// findInside reads the spans of the probe in which time is counted. Damage is reported when the time is read.
+func (q *request) findInside(inv *cli.Invocation, in *cli.Capture) (*profile.Inside, error) {
+	r, err := in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	inside, err := profile.FindInside(r, q.inside)
+	if err != nil && !cli.EndsWell(err) {
+		return nil, in.Error(err)
+	}
+	if !inside.IsSeen {
+		inv.Warnf("%s: the capture has no span of a probe %s; the output is empty", in.Name, printable.Text(q.inside))
+	}
+	return inside, nil
 }
 
 // warnOfNoLines reports that --lines and --inline show nothing. Two ranges of one capture need only one message.

@@ -58,7 +58,8 @@ func table(w io.Writer, rows [][]string) {
 			fmt.Fprintf(&line, "%*s", columnSpace+widths[i], cell)
 			used += columnSpace + widths[i]
 		}
-		fmt.Fprintln(w, line.String()+strings.Repeat(" ", columnSpace)+shortened(row[len(row)-1], pageWidth-used-columnSpace))
+		line.WriteString(strings.Repeat(" ", columnSpace) + shortened(row[len(row)-1], pageWidth-used-columnSpace))
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
 	}
 }
 

@@ -21,7 +21,7 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	var modes []string
-	for _, mode := range []string{"check", "dump", "undump", "json", "report"} {
+	for _, mode := range []string{"check", "dump", "undump", "json", "report", "probes"} {
 		if inv.Bool(mode) {
 			modes = append(modes, mode)
 		}
@@ -31,6 +31,9 @@ func Run(inv *cli.Invocation) error {
 	}
 	if len(modes) > 1 {
 		return cli.Usagef("--%s exclude each other; give one of them", strings.Join(modes, " and --"))
+	}
+	if inv.Bool("probes") {
+		return runProbes(inv)
 	}
 	if inv.Bool("fail-on-loss") && (inv.Bool("dump") || inv.Bool("undump")) {
 		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check report losses", modes[0])

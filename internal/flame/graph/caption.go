@@ -31,9 +31,20 @@ func TitleOf(p *profile.Profile, what string, v View) string {
 
 // What names what a view shows.
 func (v *View) What(p *profile.Profile) string {
+	what := v.mode(p)
+	if p.About.Inside != "" {
+		what += " inside " + p.About.Inside
+	}
+	return what
+}
+
+func (v *View) mode(p *profile.Profile) string {
 	switch v.Mode {
 	case Events:
 		names := strings.Join(p.About.Events, ", ")
+		if p.About.SumOf != "" {
+			return "Sum of " + p.About.SumOf + " of " + names
+		}
 		if p.About.IsCount {
 			return "Number of " + names
 		}

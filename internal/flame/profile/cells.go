@@ -71,10 +71,23 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	if !c.o.CPUs {
 		key.CPU = NoCPU
 	}
+	if c.o.Inside == nil {
+		c.addPart(t, key, from, to, count, true)
+		return
+	}
+	isFirst := true
+	for from, to := range c.o.Inside.within(t.of.Key, from, to) {
+		c.addPart(t, key, from, to, count, isFirst)
+		count, isFirst = 0, false
+	}
+}
+
+// addPart adds a part of the time; isFirst: none was added before.
+func (c *collector) addPart(t *thread, key CellKey, from, to int64, count uint64, isFirst bool) {
 	cell := c.cell(t, key)
 	cell.Ns += to - from
 	cell.Count += count
-	if key.Class.Delay() {
+	if key.Class.Delay() && isFirst {
 		cell.Waits++
 	}
 	if c.p.Slot > 0 {

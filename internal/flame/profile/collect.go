@@ -24,6 +24,9 @@ func newCollector(r *format.Reader, o Options) *collector {
 	o.Threads = o.Threads || o.Trail
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
 	p.About.Spread = o.Spread
+	if o.Inside != nil {
+		p.About.Inside = o.Inside.Probe
+	}
 	c := &collector{
 		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), semaphores: make(map[waits.SemaphoreKey]*waits.Semaphore), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
@@ -32,7 +35,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	c.classes, c.objects, c.byText, p.Objects = waits.NewClassifier(r), make(map[waitObject]ObjectID), make(map[string]ObjectID), make([]string, 1)
 	if len(o.Events) > 0 {
 		c.counter = newEventCounter(c)
-		p.About.Events = o.Events
+		p.About.Events, p.About.SumOf = o.Events, o.Weight.Arg
 	}
 	c.spans, c.slotTimeLimit = timeline.NewSpans(r, c.addSpan), maxSlotTimes
 	c.spans.WithInterrupts(r)

@@ -1,6 +1,9 @@
 package profile
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,12 +25,13 @@ type eventCounter struct {
 	labels   map[*format.Task]LabelID
 	pairs    *tracks.Maker // joins the begins and ends of spans
 	values   []format.Value
+	counted  uint64 // events of those that stand for many
 }
 
 func newEventCounter(c *collector) *eventCounter {
 	n := &eventCounter{c: c, seen: make([]bool, len(c.o.Events)), labels: make(map[*format.Task]LabelID), pairs: tracks.NewMaker(c.r)}
 	for _, k := range format.Kinds() {
-		if k.IsPlain() {
+		if k.IsPlain() && !c.o.Probes {
 			n.kinds[k.Kind] = slices.Index(c.o.Events, k.Name) + 1
 		}
 	}
@@ -48,7 +52,11 @@ func (n *eventCounter) event(e *format.Event) {
 		n.typed(e)
 	case n.kinds[e.Kind] > 0:
 		n.seen[n.kinds[e.Kind]-1] = true
-		n.add(e, e.Stack())
+		if n.c.o.Weight.Arg != "" {
+			n.c.p.About.NoNumber++
+			return
+		}
+		n.add(e, n.c.taskLabel(e.Task), e.Stack(), 0, 1)
 	}
 }
 
@@ -68,11 +76,51 @@ func (n *eventCounter) typed(e *format.Event) {
 		items, _ := n.pairs.Items(e)
 		n.addSpans(items)
 	default:
-		n.add(e, stackIn(n.values))
+		number, ok := n.weight()
+		if !ok {
+			n.c.p.About.NoNumber++
+			return
+		}
+		label, count := n.c.taskLabel(e.Task), uint64(1)
+		if fields, isCounted := t.Counts(); isCounted {
+			count = n.values[fields.Events].Number
+			label = cmp.Or(label, n.keyLabel(n.values[:fields.Events]))
+			if count > math.MaxInt64/2-n.counted {
+				n.c.fail(errTooMany)
+				return
+			}
+			n.counted += count
+		}
+		n.add(e, label, stackIn(n.values), number, count)
 	}
 }
 
-// nameOf returns the index of a type's name in Options.Events; -1: it is not there. The end of a span has the name of its begin.
+// weight returns the number in the field that is the weight, 0 without one; false: there is none that can be added up.
+func (n *eventCounter) weight() (number int64, ok bool) {
+	arg := n.c.o.Weight.Arg
+	if arg == "" {
+		return 0, true
+	}
+	for i := range n.values {
+		v := &n.values[i]
+		if string(v.Field.Name) != arg || v.Field.List || v.IsUnknown() || !v.Field.IsShown() {
+			continue
+		}
+		switch format.ValueType(v.Field.Type) {
+		case format.ValueType_VALUE_UINT:
+			return int64(v.Number), v.Number <= math.MaxInt64
+		case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION:
+			return v.Int(), v.Int() >= 0
+		case format.ValueType_VALUE_FLOAT:
+			f := v.Float()
+			return int64(f), f >= 0 && f < math.MaxInt64
+		}
+	}
+	return 0, false
+}
+
+// nameOf returns the index of a type's name in Options.Events; -1: it is not there. The end of a span has the name of its begin. The
+// entries of spans are left out, because the spans count.
 // The table is by id, so that only definitions of types with events are decoded: a section may have very many.
 func (n *eventCounter) nameOf(id uint32) int {
 	const none = -1
@@ -87,13 +135,29 @@ func (n *eventCounter) nameOf(id uint32) int {
 		named = n.c.r.EventType(named.Ends)
 	}
 	name := none
-	if !named.IsLost() {
-		if name = slices.Index(n.c.o.Events, string(named.Name)); name == none {
-			n.addOther(string(named.Name))
-		}
+	if !named.IsLost() && !named.Entry {
+		name = n.match(named)
 	}
 	n.types.Put(id, name+2)
 	return name
+}
+
+// match returns the index in Options.Events; -1: it is not there.
+func (n *eventCounter) match(t *format.EventType) int {
+	names := []string{string(t.Name)}
+	if n.c.o.Probes && len(t.Probe) == 0 {
+		return -1
+	}
+	if n.c.o.Probes {
+		names = []string{string(t.Probe), string(t.Name)}
+	}
+	for _, one := range names {
+		if i := slices.Index(n.c.o.Events, one); i >= 0 {
+			return i
+		}
+	}
+	n.addOther(names[0])
+	return -1
 }
 
 func (n *eventCounter) addOther(name string) {
@@ -113,9 +177,24 @@ func stackIn(values []format.Value) format.StackID {
 	return 0
 }
 
-// add counts an instant, or a span that is one event.
-func (n *eventCounter) add(e *format.Event, stack format.StackID) {
-	label := n.c.taskLabel(e.Task)
+// keyLabel returns the label of events that were counted by the name of the thread; 0: they were not.
+func (n *eventCounter) keyLabel(key []format.Value) LabelID {
+	for i := range key {
+		v := &key[i]
+		if string(v.Field.Name) != "comm" || !v.Field.Is(format.ValueType_VALUE_STRING) || v.Field.List || v.IsUnknown() {
+			continue
+		}
+		name := n.c.name(v.Bytes)
+		if len(n.c.p.Labels) >= n.c.labelLimit() {
+			name = MoreThreads
+		}
+		return n.c.internLabel(Label{Comm: name, Process: name, ProcessComm: name})
+	}
+	return 0
+}
+
+// add counts an instant that stands for count events, or a span that is one event. number is its weight, with Weight.Arg.
+func (n *eventCounter) add(e *format.Event, label LabelID, stack format.StackID, number int64, count uint64) {
 	if label == 0 {
 		label = n.c.internLabel(Label{Comm: noThread, Process: noThread})
 	}
@@ -125,7 +204,12 @@ func (n *eventCounter) add(e *format.Event, stack format.StackID) {
 		from = to
 	}
 	n.hasSpans = n.hasSpans || isSpan
-	n.count(label, e.CPU, n.c.interner.stack(stack), from, to)
+	at := n.c.interner.stack(stack)
+	if n.c.o.Weight.Arg != "" {
+		n.put(label, e.CPU, at, to, to, number, count)
+		return
+	}
+	n.count(label, e.CPU, at, from, to, count)
 }
 
 // addSpans counts spans whose begin and end are two events, perhaps of different sections.
@@ -135,8 +219,12 @@ func (n *eventCounter) addSpans(items []tracks.Item) {
 		if item.Shape != tracks.ShapeSlice {
 			continue
 		}
+		if n.c.o.Weight.Arg != "" {
+			n.c.p.About.NoNumber++
+			continue
+		}
 		n.hasSpans = true
-		n.count(n.label(item.Task), item.CPU, n.c.interner.drawn(item.Stack), item.From, item.To)
+		n.count(n.label(item.Task), item.CPU, n.c.interner.drawn(item.Stack), item.From, item.To, 1)
 	}
 }
 
@@ -152,15 +240,20 @@ func (n *eventCounter) label(task *tracks.Task) LabelID {
 	return label
 }
 
-// count adds an event to the threads of one label. The part of a span before the window does not count.
-func (n *eventCounter) count(label LabelID, cpu uint32, at resolved, from, to int64) {
+// count adds events to the threads of one label. The part of a span before the window does not count.
+func (n *eventCounter) count(label LabelID, cpu uint32, at resolved, from, to int64, count uint64) {
+	from = min(max(from, n.c.opened), to)
+	n.put(label, cpu, at, from, to, to-from, count)
+}
+
+// put adds events with a weight to a cell.
+func (n *eventCounter) put(label LabelID, cpu uint32, at resolved, from, to, weight int64, count uint64) {
 	c := n.c
-	from = min(max(from, c.opened), to)
-	if to-from > math.MaxInt64/2-c.total {
-		c.fail(errTooLong)
+	if weight > math.MaxInt64/2-c.total {
+		c.fail(n.errTooMuch())
 		return
 	}
-	c.total += to - from
+	c.total += weight
 	c.countStack(at)
 	l := c.p.Labels[label]
 	t := c.ended[label]
@@ -171,8 +264,27 @@ func (n *eventCounter) count(label LabelID, cpu uint32, at resolved, from, to in
 		}
 		c.ended[label] = t
 	}
-	t.Lifetime += to - from
-	c.add(t, CellKey{Class: ClassEvent, CPU: cpu, Label: label, Stack: at.node}, from, to, 1)
+	t.Lifetime += weight
+	key := CellKey{Class: ClassEvent, CPU: cpu, Label: label, Stack: at.node}
+	if c.o.Weight.Arg == "" {
+		c.add(t, key, from, to, count)
+		return
+	}
+	if !c.o.CPUs {
+		key.CPU = NoCPU
+	}
+	cell := c.cell(t, key)
+	cell.Ns += weight
+	cell.Count += count
+}
+
+var errTooMany = errors.New("more than 2^62 events were counted; take a part of the capture with --start and --end")
+
+func (n *eventCounter) errTooMuch() error {
+	if arg := n.c.o.Weight.Arg; arg != "" {
+		return fmt.Errorf("the numbers in %s add up to more than 2^62; take a part of it with --start and --end", arg)
+	}
+	return errTooLong
 }
 
 // finish sets each cell's time to its count, unless there are spans.
@@ -183,7 +295,7 @@ func (n *eventCounter) finish() {
 			a.NotSeen = append(a.NotSeen, name)
 		}
 	}
-	if n.hasSpans {
+	if a.SumOf != "" || n.hasSpans && !n.c.o.Weight.Count {
 		return
 	}
 	a.IsCount = true

@@ -1,10 +1,12 @@
 package profile_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
+	"wprof/format"
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
@@ -79,6 +81,54 @@ func TestEventsAreCountedByStack(t *testing.T) {
 		if p.About.IsCount != c.isCount || strings.Join(p.About.NotSeen, ",") != c.notSeen {
 			t.Errorf("%s: a count: %v, not seen %q; want %v and %q", c.names, p.About.IsCount, p.About.NotSeen, c.isCount, c.notSeen)
 		}
+	}
+}
+
+// An event that stands for many counts as many, under the name of the thread by which they were counted.
+func TestCountedEventsCountAsMany(t *testing.T) {
+	stream := window + `
+eventtype 1 name="alloc" on=global probe="u:alloc"
+  field "where" type=stack
+  field "comm" type=string
+  field "events" type=uint hint=events
+  field "sum" type=int hint=counter
+eventtype 2 name="free" probe="u:free"
+  field "where" type=stack
++1000 cpu0 typed 0 type=1 .where=1 .comm="one" .events=30 .sum=4000
++1000 cpu0 typed 0 type=1 .where=1 .comm="two" .events=7 .sum=50
++2000 cpu0 typed 0 type=1 .where=1 .comm="one" .events=5 .sum=600
++3000 cpu0 typed 2 type=2 .where=1
+end close=+1000000
+`
+	for _, c := range []struct{ weight, want string }{
+		{"", "app-100;main;app::work;inner 1\none;main;app::work;inner 35\ntwo;main;app::work;inner 7"},
+		{"sum", "one;main;app::work;inner 4600\ntwo;main;app::work;inner 50"},
+	} {
+		o := profile.Options{Inline: true, Probes: true, Events: []string{"u:alloc", "free"}, Weight: profile.Weight{Arg: c.weight}}
+		p := collected(t, fromtext.Stream(t, stream), o)
+		var out strings.Builder
+		if err := folded.Write(&out, p, graph.View{Mode: graph.Events, Inline: true}, folded.Text{Unit: folded.Nanoseconds}); err != nil {
+			t.Fatal(err)
+		}
+		compareLines(t, out.String(), c.want)
+	}
+}
+
+func TestTooManyCountedEventsAreAnError(t *testing.T) {
+	stream := fromtext.Stream(t, window+`
+eventtype 1 name="alloc" on=global probe="u:alloc"
+  field "events" type=uint hint=events
++1000 cpu0 typed 0 type=1 .events=4000000000000000000
++2000 cpu0 typed 0 type=1 .events=4000000000000000000
+end close=+1000000
+`)
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := profile.Collect(r, profile.Options{Probes: true, Events: []string{"alloc"}}); err == nil || !strings.Contains(err.Error(), "events were counted") {
+		t.Error(err)
 	}
 }
 

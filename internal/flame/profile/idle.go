@@ -10,6 +10,9 @@ import (
 
 // findIdleWaits finds the time that a thread waited for work: see [waits.Places]. A place is the stacks with the same functions.
 func (c *collector) findIdleWaits(t *thread) {
+	if c.o.Inside != nil {
+		return // a thread within a span has work
+	}
 	var places waits.Places[uint32]
 	places.Add(0, waits.Result{}, t.shortBlocked)
 	for i := range t.Cells {

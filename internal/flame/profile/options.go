@@ -12,6 +12,12 @@ type Selector interface {
 	Selects(*format.Task) bool // nil: its definition is lost
 }
 
+// Weight is what an event counts.
+type Weight struct {
+	Count bool   // one, also if it is a span
+	Arg   string // the number in its field of this name; "": by Count
+}
+
 // Options select what a profile keeps apart. All of it costs memory.
 type Options struct {
 	Threads      bool             // each thread by itself; otherwise ended threads with the same name are merged
@@ -31,6 +37,9 @@ type Options struct {
 	MinBlock     int64            // leave out off-CPU intervals shorter than this, ns
 	Memory       int              // maximum bytes while collecting; 0: the default for one profile
 	Events       []string         // names of events that are counted by stack, instead of what threads do
+	Probes       bool             // Events are ids or names of user-defined probes
+	Weight       Weight           // of Events
+	Inside       *Inside          // only the time of threads within these spans; nil: all
 	Idle         bool             // include the idle threads
 	Selector     Selector         // of the threads whose time is counted; nil: all. Others may be their wakers
 	Also         timeline.Visitor // of the same stream, in the same pass; may be nil

@@ -63,9 +63,12 @@ type About struct {
 	Spread         bool      // of [Options]: Attribute divides on-CPU time among samples
 	Recorder       Cost
 	Events         []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
+	Inside         string   // the probe in whose spans the time lies; "": all time
 	NotSeen        []string // those of Events that the capture does not have
 	OtherEvents    []string // names of other events that it has, a few
-	IsCount        bool     // no event is a span, and Ns is the number of events
+	IsCount        bool     // no event is a span, or spans count one each, and Ns is the number of events
+	SumOf          string   // Ns is the sum of the numbers in this field of Events; "": it is not
+	NoNumber       uint64   // events that have none, with SumOf
 	UserFrames     bool     // there are frames of user code
 	SourceLines    bool     // there are frames with a line in the source, whether or not Options.Lines keeps it
 }

@@ -24,18 +24,19 @@ func (c *collector) addSpan(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
 	}
-	if !c.counts(s.Task) {
+	length := c.o.Inside.length(s.Thread.Key, s.From, s.To)
+	if !c.counts(s.Task) || length == 0 && c.o.Inside != nil {
 		c.hidden(s)
 		return
 	}
 	// No part of the profile exceeds this sum, so no other sum of times can overflow.
-	if s.To-s.From > math.MaxInt64-c.total {
+	if length > math.MaxInt64-c.total {
 		c.fail(errTooLong)
 		return
 	}
-	c.total += s.To - s.From
+	c.total += length
 	t := c.thread(s.Thread)
-	t.Lifetime += s.To - s.From
+	t.Lifetime += length
 	label := c.label(t, s.Task)
 	switch s.Kind {
 	case timeline.SpanRunning:
@@ -94,6 +95,9 @@ func (c *collector) addSample(e *format.Event) {
 		return
 	}
 	at := e.Happened()
+	if c.o.Inside.length(of.Key, at, at+1) == 0 {
+		return
+	}
 	t := c.thread(of)
 	if n := len(t.samples); n > 0 && t.samples[n-1].at > at {
 		c.p.About.Stray++ // it arrived late
@@ -169,9 +173,10 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 		}
 	}
 	if c.o.MinBlock > 0 && s.Off.Known && offCPULength(s) < c.o.MinBlock {
-		c.p.About.ShortBlocks += s.To - s.From
+		short := c.o.Inside.length(s.Thread.Key, s.From, s.To)
+		c.p.About.ShortBlocks += short
 		if key.Class == ClassBlocked {
-			t.shortBlocked += s.To - s.From
+			t.shortBlocked += short
 		}
 		return
 	}
