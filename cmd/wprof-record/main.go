@@ -36,6 +36,7 @@ func tool() cli.Tool {
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds, from 100 on. A command is by default recorded to its end. With --pid the recording ends early when these processes have ended."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				capture.FeatureFlag(),
+				capture.ProbeFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			capture.ListFlags(),

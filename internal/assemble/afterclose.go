@@ -24,6 +24,10 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 		if started(ringdata.TypedStart) {
 			return a.applyTyped(b, closed, format.FlagOpen)
 		}
+	case ringdata.KindInstant: // of what was counted until then
+		if merge.RecordTime(b) == closed {
+			return a.applyInstant(b, closed)
+		}
 	case ringdata.KindLost:
 		if started(ringdata.LostFrom) {
 			return a.applyLost(b, closed)

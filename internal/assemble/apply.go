@@ -82,6 +82,8 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyMove(b, at)
 	case ringdata.KindTyped:
 		return a.applyTyped(b, at, format.Flags(b[ringdata.HdrFlags])&ringdata.FlagOpen)
+	case ringdata.KindInstant:
+		return a.applyInstant(b, at)
 	case merge.KindHole:
 		return a.applyHole(int64(binary.LittleEndian.Uint64(b[merge.HoleFrom:])), at)
 	}

@@ -39,8 +39,11 @@ func (a *applier) applyMissing(b []byte, at int64) error {
 	le := binary.LittleEndian
 	l := spool.Loss{CPU: uint32(le.Uint16(b[ringdata.HdrCPU:])), From: int64(le.Uint64(b[ringdata.MissingFrom:]))}
 	cause := format.CauseRing
-	if le.Uint32(b[ringdata.MissingCause:]) == ringdata.MissingCauseLimit {
+	switch le.Uint32(b[ringdata.MissingCause:]) {
+	case ringdata.MissingCauseLimit:
 		cause = format.CauseLimit
+	case ringdata.MissingCauseTable:
+		cause = format.CauseTable
 	}
 	counts := b[ringdata.MissingCounts:ringdata.MissingSize]
 	for number := range len(counts) / 4 {

@@ -82,7 +82,16 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	f.apply.offCPUMin = header.OffCPUMin
 	f.taker = sidebandApplier{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
-	f.apply.code.defs.rotated = func() { r.keepBlocked(); f.out.waits.rotate(); f.out.types.rotate(); f.out.cgroups.rotate() }
+	defs := f.apply.code.defs
+	defs.rotated = func() {
+		r.keepBlocked()
+		f.out.waits.rotate()
+		f.out.types.rotate()
+		f.out.cgroups.rotate()
+		if defs.earlier == nil && f.out.types.tracepoints.hasLongStacks() {
+			defs.earlier = make(map[uint64]*stackDef)
+		}
+	}
 	f.out.types.tracepoints.encoded = s.Layouts
 	f.out.stackOf = f.apply.code.stackOf
 	machine := header.Session.GetMachine()

@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/jitdump"
+	"wprof/internal/sideband"
 )
 
 // GeneratedCode counts a process's stacks that have frames in generated code.
@@ -53,6 +54,9 @@ func (p *part) isTooDeep() bool {
 
 func isGeneratedCode(m *format.Module) bool {
 	kind := format.ModuleKind(m.Kind)
+	if string(m.Path) == sideband.ProbedCode {
+		return false
+	}
 	return kind == format.ModuleKind_MODULE_JIT || kind == format.ModuleKind_MODULE_ANON || jitdump.IsModule(m)
 }
 

@@ -28,11 +28,15 @@ type stackDef struct {
 // rounds in which the number changes are in both.
 type stackTable struct {
 	current, previous map[uint64]*stackDef
-	arena             arena
-	bytes, before     int     // held by current and by what is only in previous
-	rotated           func()  // called when a generation has begun; may be nil
-	cuts              []int64 // times at which generations begin that the records have not reached yet
-	refused           uint64
+	// Stacks of earlier generations, which spans of user-defined probes name that began then; nil: there are none. Ids are made of addresses,
+	// so that they mean the same in all generations.
+	earlier       map[uint64]*stackDef
+	earlierBytes  int
+	arena         arena
+	bytes, before int     // held by current and by what is only in previous
+	rotated       func()  // called when a generation has begun; may be nil
+	cuts          []int64 // times at which generations begin that the records have not reached yet
+	refused       uint64
 }
 
 const (
@@ -42,6 +46,7 @@ const (
 	// stackDefCost is what a stack takes beside its addresses.
 	stackDefCost = 160
 	maxCuts      = 1 << 10
+	maxEarlier   = 16 << 20 // bytes of stacks of earlier generations
 )
 
 func newStackTable() *stackTable {
@@ -64,11 +69,30 @@ func (s *stackTable) reach(at int64) {
 }
 
 func (s *stackTable) rotate() {
+	s.keepEarlier()
 	s.previous, s.before = s.current, s.bytes
 	s.current, s.bytes = make(map[uint64]*stackDef, len(s.previous)), 0
 	s.arena = nil
 	if s.rotated != nil {
 		s.rotated()
+	}
+}
+
+// keepEarlier keeps what the previous generation had, unless it takes more than maxEarlier: then those before are dropped.
+func (s *stackTable) keepEarlier() {
+	if s.earlier == nil {
+		return
+	}
+	for id, t := range s.previous {
+		if s.earlier[id] != nil || s.current[id] != nil {
+			continue
+		}
+		cost := len(t.packed) + stackDefCost
+		if s.earlierBytes += cost; s.earlierBytes > maxEarlier {
+			clear(s.earlier)
+			s.earlierBytes = cost
+		}
+		s.earlier[id] = t.own()
 	}
 }
 
@@ -114,7 +138,10 @@ func (s *stackTable) find(id uint64, at int64) *stackDef {
 	if t := s.current[id]; t != nil {
 		return t
 	}
-	return s.previous[id]
+	if t := s.previous[id]; t != nil {
+		return t
+	}
+	return s.earlier[id]
 }
 
 // addresses appends the addresses, innermost first.

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"wprof/format"
 	"wprof/internal/ringdata"
@@ -42,6 +43,17 @@ func (t *tracepointTypes) read() {
 	}
 }
 
+// hasLongStacks reports whether events may name stacks that were taken long before: at the begin of a span, or where they were counted.
+func (t *tracepointTypes) hasLongStacks() bool {
+	t.read()
+	return slices.ContainsFunc(t.all, func(of tracepointType) bool {
+		_, isCounted := of.Def.Counts()
+		return (isCounted || of.Def.Shape == uint32(format.TypeShape_SHAPE_SPAN)) && slices.ContainsFunc(of.Def.Fields, func(f *format.TypeField) bool {
+			return f.Is(format.ValueType_VALUE_STACK)
+		})
+	})
+}
+
 // define returns the layout of a tracepoint, whose type it defines if the section does not have it yet; nil: it is not known.
 func (t *tracepointTypes) define(s *stream, number uint32) *tracepoint.Layout {
 	t.read()
@@ -57,28 +69,70 @@ func (t *tracepointTypes) define(s *stream, number uint32) *tracepoint.Layout {
 	return of.Layout
 }
 
-// applyTracepoint writes an event of a tracepoint.
+// applyTracepoint writes an event of a tracepoint, or a span of a user-defined probe.
 func (a *applier) applyTracepoint(e *format.Event, b []byte, at int64, number uint32) error {
+	record := b[ringdata.TracepointBytes:]
+	if length := binary.LittleEndian.Uint32(b[ringdata.TracepointLength:]); uint64(length) < uint64(len(record)) {
+		record = record[:length]
+	}
+	e.Time = at
+	return a.applyLaidOut(e, b, record, number, int64(binary.LittleEndian.Uint64(b[ringdata.TracepointStart:])))
+}
+
+// applyInstant writes an event of a user-defined probe.
+func (a *applier) applyInstant(b []byte, at int64) error {
+	_ = b[ringdata.InstantSize-1]
+	e := a.event(b)
+	e.Kind = format.KindTyped
+	number := binary.LittleEndian.Uint32(b[ringdata.InstantType:])
+	if number < ringdata.TypeTracepoint || !a.isWritten(e, at) {
+		return nil
+	}
+	e.Time = at
+	return a.applyLaidOut(e, b, b[ringdata.InstantBytes:], number-ringdata.TypeTracepoint, 0)
+}
+
+// applyLaidOut writes an event whose values are where the layout with a number has them; start is 0 unless it is a span.
+func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32, start int64) error {
 	types := &a.out.types
 	l := types.tracepoints.define(a.out, number)
 	if l == nil {
 		return nil
 	}
-	record := b[ringdata.TracepointBytes:]
-	if length := binary.LittleEndian.Uint32(b[ringdata.TracepointLength:]); uint64(length) < uint64(len(record)) {
-		record = record[:length]
+	if l.Def.On != uint32(format.TypeTrack_TRACK_GLOBAL) {
+		e.Task = a.out.name(a.subject(b))
 	}
-	e.Task = a.out.name(a.subject(b))
 	v := e.Typed()
 	v.SetType(uint64(l.Def.Id))
-	e.Time = at
+	if start != 0 {
+		v.SetStart(max(0, min(start, e.Time)))
+	}
+	values := types.tracepoints.decoder.Values(l, record)
+	for i := range values {
+		a.refer(&values[i], &l.Places[i], record, e.Time)
+	}
 	var err error
-	if types.data, err = l.Def.AppendTyped(types.data[:0], types.tracepoints.decoder.Values(l, record), e.TimeBase()); err != nil {
+	if types.data, err = l.Def.AppendTyped(types.data[:0], values, e.TimeBase()); err != nil {
 		return err
 	}
 	if len(types.data) > maxTracepointValues {
 		return nil
 	}
 	v.SetValues(types.data)
-	return a.out.write(e, at)
+	return a.out.write(e, e.Time)
+}
+
+// refer makes a value that names a stack or a thread one of the stream.
+func (a *applier) refer(v *format.Value, p *tracepoint.Place, record []byte, at int64) {
+	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_STACK:
+		if p.Offset+ringdata.StacksSize <= len(record) {
+			user, kernel := stackIDs(record[p.Offset:])
+			v.Number = uint64(a.code.stack(user, kernel, at))
+		}
+	case format.ValueType_VALUE_TASK:
+		if v.Number != 0 {
+			v.Number = uint64(a.out.name(a.thread(uint32(v.Number))))
+		}
+	}
 }

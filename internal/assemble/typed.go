@@ -101,8 +101,11 @@ func (t *typeTable) known(number uint32) *typeDef {
 
 // lostName names what a loss is of, by its number in [spool.Loss]; "": not known.
 func (t *typeTable) lostName(number uint32) string {
-	if number == ringdata.MissingTypeTracepoint {
+	switch number {
+	case ringdata.MissingTypeTracepoint:
 		return sources.Tracepoints
+	case ringdata.MissingTypeProbe:
+		return sources.Probes
 	}
 	if d := t.known(number); d != nil {
 		return string(d.of.Def.Name)

@@ -25,6 +25,9 @@ func check(cfg *Config) error {
 	if cfg.Kernel.Tracepoints, err = findTracepoints(cfg.Kernel.Preloaded, cfg.Tracepoints); err != nil {
 		return err
 	}
+	if err := planProbes(cfg); err != nil {
+		return err
+	}
 	have, err := proc.ReadCapabilities()
 	if err != nil {
 		return err
@@ -46,6 +49,9 @@ func check(cfg *Config) error {
 // ones a program), and some spare ones. A program of a source takes one, its link another, and seldom a map.
 func filesNeeded(cfg *Config) int {
 	n := 66 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
+	for _, p := range cfg.Kernel.Probes {
+		n += 1 + len(p.Sites)
+	}
 	for t := range cfg.Kernel.Sources.Types() {
 		n += 3 * len(t.Programs)
 		for _, p := range t.Programs {

@@ -10,6 +10,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/probe"
 	"wprof/internal/proc"
 	"wprof/internal/ringdata"
 	"wprof/internal/sources"
@@ -41,6 +42,9 @@ type Config struct {
 	Names        symbol.Form // of C++ and Rust
 	Calls        []string    // names and globs of the system calls that are recorded; none: all
 	Tracepoints  []string    // patterns of tracepoints that are recorded
+	Probes       []*probe.Definition
+	ProbeTypes   []*tracepoint.Tracepoint // event types of Probes
+	ProbeNotes   []string                 // what their user should know
 	Kernel       bpf.Options
 	CPUs         int
 	Metadata     []*format.KeyValue
@@ -97,6 +101,9 @@ func configure(inv *cli.Invocation) (*Config, error) {
 		return nil, cli.Usagef("--lines needs names of functions: leave out --symbolize=no, or --lines, and use wprof-symbolize")
 	case cfg.Lines && inv.Bool("live"):
 		return nil, cli.Usagef("--lines does not work with --live: use wprof-symbolize on the file")
+	}
+	if cfg.Probes, err = readProbes(inv.Strings("probe")); err != nil {
+		return nil, cli.Usagef("--probe: %w", err)
 	}
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err
@@ -242,6 +249,9 @@ func (cfg *Config) setStacks() error {
 	if k.Sources.TakesStacks() {
 		k.SourceStacks, s.Sources = parts, s.Kernel || s.User
 	}
+	if takesStacks(cfg.Probes) {
+		k.ProbeStacks, s.Sources = parts, s.Kernel || s.User
+	}
 	k.OffCPU.Min = cfg.OffCPUMin
 	if s.Waker {
 		k.Waker = parts
@@ -296,7 +306,7 @@ func (cfg *Config) setFeatures(lists []string) error {
 	if cfg.Kernel.Calls.Selection, err = syscalls.Select(machine(), cfg.Calls); err != nil {
 		return cli.Usagef("--feature: %w", err)
 	}
-	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 && len(cfg.Tracepoints) == 0 {
+	if len(groupNames(cfg.groups())) == 0 && cfg.Kernel.Sources == 0 && len(cfg.Tracepoints)+len(cfg.Probes) == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil

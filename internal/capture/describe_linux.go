@@ -10,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/probe"
 	"wprof/internal/proc"
 	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
@@ -79,6 +80,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 	if len(cfg.Calls) > 0 && cfg.Kernel.Sources&sources.Of(sources.Calls) != 0 {
 		config = append(config, &format.KeyValue{Key: "system calls", Value: strings.Join(cfg.Calls, ",")})
 	}
+	if len(cfg.Probes) > 0 {
+		config = append(config, &format.KeyValue{Key: format.ConfigProbes, Value: definitions(cfg.Probes)})
+	}
 	if cfg.Stacks.Timer > 0 {
 		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.samples()})
 	}
@@ -97,6 +101,19 @@ func resolved(cfg *Config) []*format.KeyValue {
 		config = append(config, &format.KeyValue{Key: format.ConfigScope, Value: "the whole system"})
 	}
 	return config
+}
+
+// maxDefinitions bounds the definitions of probes in the header, which event types have in full.
+const maxDefinitions = 4 << 10
+
+// definitions returns the text of probes, one a line.
+func definitions(all []*probe.Definition) string {
+	var lines []string
+	for _, d := range all {
+		lines = append(lines, d.Text)
+	}
+	text := strings.Join(lines, "\n")
+	return valid(text[:min(len(text), maxDefinitions)])
 }
 
 func groupNames(on format.Group) (names []string) {

@@ -14,6 +14,7 @@ import (
 	"wprof/docs"
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 	"wprof/internal/proc"
 	"wprof/internal/tracepoint"
 )
@@ -21,7 +22,7 @@ import (
 // ListFlags are the flags of listing what can be recorded.
 func ListFlags() cli.Group {
 	return cli.Group{Title: "What can be recorded here", Flags: []cli.Flag{
-		{Name: "list", Kind: cli.Optional, Value: "GLOB", Mode: true, Usage: "List what can be recorded, what that costs, and whether this kernel has it. With a GLOB only what it matches, and the tracepoints that it matches, with their fields. Needs no privilege, except for the fields of tracepoints."},
+		{Name: "list", Kind: cli.Optional, Value: "GLOB", Mode: true, Begins: probeBegins(), Usage: "List what can be recorded, what that costs, and whether this kernel has it. With a GLOB only what it matches, and the tracepoints that it matches, with their fields. With the word of a probe before it, what -U could probe, as -U takes it, with arguments: u:FILE:GLOB, line:FILE:SOURCE:LINE, usdt:FILE:PROVIDER:GLOB, k:GLOB, tp:GROUP:GLOB, raw_tp:GLOB, bpf:GLOB. Needs no privilege, except for the fields of tracepoints and for BPF programs."},
 		{Name: "measure", Usage: "With --list: measure the costs on this machine, in a recording of 3 s of everything that it has."},
 		{Name: "json", Usage: "With --list: print JSON lines."},
 	}}
@@ -34,8 +35,9 @@ type tracepointLine struct {
 }
 
 type fieldLine struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Where string `json:"where,omitempty"` // of an argument of a static probe
 }
 
 // list is --list.
@@ -54,10 +56,7 @@ func list(inv *cli.Invocation) error {
 		return err
 	}
 	l := lister{inv: inv, kernel: kernel}
-	if err := l.readSources(patterns); err != nil {
-		return err
-	}
-	if err := l.readTracepoints(patterns); err != nil {
+	if err := l.read(patterns); err != nil {
 		return err
 	}
 	if inv.Bool("measure") {
@@ -79,7 +78,31 @@ type lister struct {
 	kernel      *bpf.Preloaded
 	sources     []*listed
 	tracepoints []tracepointLine
+	probes      []probeLine
 	notes       []string // on what this process cannot know
+}
+
+// read reads what the patterns select: those of probes begin with a kind of probe, the others are of sources and tracepoints.
+func (l *lister) read(patterns []string) error {
+	var others []string
+	for _, pattern := range patterns {
+		if _, _, ok := probePattern(pattern); !ok {
+			others = append(others, pattern)
+			continue
+		}
+		found, err := listProbes(l.kernel, pattern)
+		if err != nil {
+			return err
+		}
+		l.probes = append(l.probes, found...)
+	}
+	if len(others) == 0 && len(patterns) > 0 {
+		return nil
+	}
+	if err := l.readSources(others); err != nil {
+		return err
+	}
+	return l.readTracepoints(others)
 }
 
 func (l *lister) readSources(patterns []string) error {
@@ -119,16 +142,12 @@ func (l *lister) readTracepoints(patterns []string) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		line := tracepointLine{Name: name, Fields: []fieldLine{}}
 		t, err := finder.describe(name)
 		if err != nil {
 			l.inv.Warnf("%v", err)
 			continue
 		}
-		for i, f := range t.Def.Fields {
-			line.Fields = append(line.Fields, fieldLine{string(f.Name), typeName(f, &t.Places[i])})
-		}
-		l.tracepoints = append(l.tracepoints, line)
+		l.tracepoints = append(l.tracepoints, tracepointLine{Name: name, Fields: fieldsOf(t)})
 	}
 	return nil
 }
@@ -190,6 +209,9 @@ func (l *lister) printJSON(out io.Writer) {
 	for _, t := range l.tracepoints {
 		_ = encoder.Encode(t)
 	}
+	for _, p := range l.probes {
+		_ = encoder.Encode(p)
+	}
 }
 
 func (l *lister) print(out io.Writer) {
@@ -210,8 +232,22 @@ func (l *lister) print(out io.Writer) {
 		}
 		fmt.Fprintf(out, "%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %s", width, t.Name, strings.Join(fields, ", ")), " "))
 	}
+	l.printProbes(out)
 	for _, note := range append(l.notes, privilegeNote()...) {
 		l.inv.Warnf("%s", note)
+	}
+}
+
+// maxProbeColumn bounds the first column: names of C++ can be long.
+const maxProbeColumn = 80
+
+func (l *lister) printProbes(out io.Writer) {
+	width := 0
+	for i := range l.probes {
+		width = max(width, utf8.RuneCountInString(l.probes[i].Probe))
+	}
+	for i := range l.probes {
+		fmt.Fprintln(out, printable.Text(l.probes[i].text(min(width, maxProbeColumn))))
 	}
 }
 

@@ -65,8 +65,9 @@ type recorder struct {
 	followFailures uint64 // descendants of chosen processes for which there was no room
 	priority       string
 	offCPUPlace    bpf.Place
-	unread         []int // processes whose command lines could not be read
-	unsampled      error // why CPUs that came online are not sampled, or why mappings there are not known
+	unread         []int        // processes whose command lines could not be read
+	unsampled      error        // why CPUs that came online are not sampled, or why mappings there are not known
+	counts         *probeCounts // nil: no probe counts
 	generation     uint32
 	bumped         *bump // the last change of generation
 	err            error
@@ -118,7 +119,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	if err := r.writer.Begin(header); err != nil {
 		return err
 	}
-	layouts, err := tracepoint.AppendLayouts(nil, cfg.Kernel.Tracepoints)
+	layouts, err := tracepoint.AppendLayouts(nil, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes))
 	if err != nil {
 		return err
 	}
@@ -288,6 +289,7 @@ func (r *recorder) openWindow() error {
 		return err
 	}
 	r.openedAt = open
+	r.counts = newProbeCounts(r.cfg, open)
 	if r.command != nil {
 		return r.command.Release()
 	}
@@ -345,6 +347,9 @@ func (r *recorder) rounds() error {
 		if r.drain.wasFull() {
 			r.tasks.recordsLost()
 		}
+		if err := r.counts.writeDue(r); err != nil {
+			return err
+		}
 		begun, err := r.cut(&nextCut)
 		if err != nil {
 			return err
@@ -393,6 +398,9 @@ func (r *recorder) closeWindow() error {
 		return err
 	}
 	if err := r.tracer.WriteOpen(r.closedAt); err != nil {
+		return err
+	}
+	if err := r.counts.write(r, r.closedAt); err != nil {
 		return err
 	}
 	limit := time.Now().Add(drainLimit)
@@ -527,6 +535,8 @@ func causeOf(loss bpf.Loss) format.Cause {
 		return format.CauseDefinition
 	case loss.Cause == bpf.Nesting:
 		return format.CauseNesting
+	case loss.Cause == bpf.FullTable:
+		return format.CauseTable
 	case loss.Cause == bpf.LeftOut:
 		return format.CauseLimit
 	}

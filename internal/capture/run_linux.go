@@ -74,7 +74,7 @@ func run(inv *cli.Invocation, boost *booster) error {
 			return err
 		}
 	}
-	for _, text := range []string{hiddenThreads(), missingNames(cfg.Stacks), cfg.packetsLeftOut()} {
+	for _, text := range append(cfg.ProbeNotes, hiddenThreads(), missingNames(cfg.Stacks), cfg.packetsLeftOut()) {
 		if text != "" {
 			inv.Warnf("%s", text)
 		}

@@ -14,6 +14,7 @@ import (
 	"wprof/internal/assemble"
 	"wprof/internal/cli"
 	"wprof/internal/jitdump"
+	"wprof/internal/sources"
 )
 
 // Outcome is the result of a finished recording.
@@ -57,12 +58,19 @@ func (o *Outcome) leftOutText() string {
 	}
 	var parts []string
 	for _, of := range slices.Sorted(maps.Keys(left)) {
+		if of == sources.Probes {
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%s of %s", cli.Counted(left[of], "event"), of))
 	}
-	if len(parts) == 0 {
-		return ""
+	text := ""
+	if n := left[sources.Probes]; n > 0 {
+		text = fmt.Sprintf("; limit: of probes left out %s", cli.Counted(n, "event"))
 	}
-	return "; --limit left out " + strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		return text
+	}
+	return "; --limit left out " + strings.Join(parts, ", ") + text
 }
 
 // Summary returns the last line of a recording: what was recorded, its cost, and the losses with the flag
@@ -158,7 +166,11 @@ func (o *Outcome) lostTo(cause format.Cause) bool {
 // causesText names each cause once, with the CPUs where it happened.
 func (o *Outcome) causesText() string {
 	var parts []string
-	for cause := format.Cause(1); cause <= format.CauseDefinition; cause++ {
+	for _, of := range format.Causes() {
+		cause := of.Cause
+		if !cause.IsFault() {
+			continue
+		}
 		cpus := map[string]map[uint32]bool{}
 		for _, loss := range o.Losses {
 			if loss.Cause != uint32(cause) {
@@ -185,6 +197,8 @@ func causeText(cause format.Cause, what format.Kind) string {
 		return "a program interrupted itself"
 	case format.CauseNesting:
 		return "programs nested too deep"
+	case format.CauseTable:
+		return "too many spans open at once, or too many keys by which events are counted"
 	case format.CauseTail:
 		return "ring full at the end"
 	case format.CauseSpool:

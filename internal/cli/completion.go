@@ -33,6 +33,23 @@ func (f Flag) spellings() []string {
 // wordList returns the words that complete a value, and whether there are any.
 func (f Flag) wordList() (string, bool) { return strings.Join(f.values(), " "), len(f.Choices) > 0 }
 
+// begins returns the words with which values begin, and those of which --list lists how they go on.
+func (f Flag) begins() (all, listed string) {
+	var words, known []string
+	for _, b := range f.Begins {
+		words = append(words, b.Word)
+		if b.Listed {
+			known = append(known, b.Word)
+		}
+	}
+	return strings.Join(words, " "), strings.Join(known, " ")
+}
+
+// function is the name of a function of a script that completes the flag's value.
+func (f Flag) function(prefix string) string {
+	return prefix + "_begins_" + strings.ReplaceAll(f.Name, "-", "_")
+}
+
 func firstSentence(text string) string {
 	if i := strings.IndexAny(text, ".;\n"); i > 0 {
 		return text[:i]

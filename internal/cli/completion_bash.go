@@ -8,15 +8,18 @@ import (
 // bashBody is the part that is the same for all tools. bash cuts words at "=" and "@", so that --flag=value arrives as
 // three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are parsed into the
 // flag, the text before the value in the current word, and the value so far; "@" belongs to the value, because a
-// completion replaces it too. It works with bash 3.2, the version of macOS.
-const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} head= attached= given= left= words= kind= word i
+// completion replaces it too. It cuts words at ":" as well, and replaces only what is behind the last one. It works with bash 3.2, the version of macOS.
+const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag= head= attached= given= left= words= listed= kind= word before= i at=$COMP_CWORD
 	local IFS=$'\n'
 	COMPREPLY=()
+	while ((at > 1)) && [[ ${COMP_WORDS[at]} == :* || ${COMP_WORDS[at-1]} == :* ]]; do ((at -= 1)); cur=${COMP_WORDS[at]}$cur; done
+	if ((at < COMP_CWORD)); then before=${cur%"${cur##*:}"}; fi
+	flag=${COMP_WORDS[at-1]}
 	case $flag in
-	@) cur=@$cur flag=${COMP_WORDS[COMP_CWORD-2]%=} ;;
-	=@) cur=@$cur flag=${COMP_WORDS[COMP_CWORD-2]} attached=1 ;;
+	@) cur=@$cur flag=${COMP_WORDS[at-2]%=} ;;
+	=@) cur=@$cur flag=${COMP_WORDS[at-2]} attached=1 ;;
 	esac
-	if [[ $flag == = ]]; then flag=${COMP_WORDS[COMP_CWORD-2]} attached=1; fi
+	if [[ $flag == = ]]; then flag=${COMP_WORDS[at-2]} attached=1; fi
 	case $cur in = | =@) cur=${cur#=} attached=1 ;; esac
 	if [[ $cur == --*=* ]]; then flag=${cur%%=*} head=$flag= cur=${cur#*=} attached=1
 	elif [[ $cur == -[!-]?* ]]; then flag=${cur:0:2} head=$flag cur=${cur:2} attached=1; fi
@@ -33,6 +36,9 @@ const bashEnd = `	if [[ -z $kind && -n $attached ]]; then cur=$head$cur head=; f
 	files) COMPREPLY=($(compgen -f -P "$head" -- "$cur")); return ;;
 	entries)
 ` + bashEntries + `		return
+		;;
+	begins)
+` + bashBegins + `		return
 		;;
 	any) return ;;
 	*)
@@ -53,6 +59,16 @@ const bashEntries = `		if [[ $cur != @* ]]; then return; fi
 			if [[ -d $word ]]; then i+=/; compopt -o nospace 2>/dev/null; fi
 			COMPREPLY+=("$i")
 		done
+`
+
+// bashBegins offers the beginnings of values, and what the tool lists. The value may be in quotes that are still open.
+const bashBegins = `		compopt +o filenames -o nospace 2>/dev/null
+		word=${cur#[\'\"]}
+		i=" $listed "
+		if [[ $word == ?*:?* && $i == *" ${word%%:*}: "* ]]; then words=$("${COMP_WORDS[0]}" --list "$word*" 2>/dev/null | cut -d ' ' -f 1)
+		else words=${words// /$'\n'}; fi
+		COMPREPLY=($(compgen -P "$head" -W "$words" -- "$word"))
+		COMPREPLY=("${COMPREPLY[@]#"$before"}")
 `
 
 func (t Tool) bash() string {
@@ -93,6 +109,9 @@ func (f Flag) bash() string {
 		action = "kind=files"
 	case f.ListFile:
 		action = "kind=entries"
+	case len(f.Begins) > 0:
+		words, listed := f.begins()
+		return fmt.Sprintf("if [[ $cur != -* ]]; then kind=begins words='%s' listed='%s'; fi", words, listed)
 	}
 	if f.Kind == Optional {
 		return "if [[ -n $attached ]]; then " + action + "; fi"

@@ -39,6 +39,7 @@ func (t Tool) fish() string {
 		b.WriteString(names.Replace(fishCommand))
 	}
 	for _, f := range t.flags() {
+		b.WriteString(f.fishBegins(t.fishName()))
 		fmt.Fprintf(&b, "complete -c %s%s%s -d '%s'\n", t.Name, f.fishNames(), f.fishValue(t.fishName()),
 			strings.NewReplacer("'", "", `\`, "").Replace(firstSentence(f.Usage)))
 	}
@@ -78,6 +79,24 @@ func (f Flag) fishValue(name string) string {
 		return " -r -F"
 	case f.ListFile:
 		return fmt.Sprintf("%s -a '(__%s_entries)'", need, name)
+	case len(f.Begins) > 0:
+		return fmt.Sprintf("%s -a '(%s)'", need, f.function("__"+name))
 	}
 	return need
+}
+
+// fishBegins returns a function that offers the beginnings of values, and what the tool lists.
+func (f Flag) fishBegins(name string) string {
+	if len(f.Begins) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "function %s\n    set -l value (__%s_value | string trim -l -c '\"\\'')\n", f.function("__"+name), name)
+	_, listed := f.begins()
+	fmt.Fprintf(&b, "    if contains -- (string replace -r -- ':.*' ':' \"$value\") %s; and string match -qr -- ':.' \"$value\"\n", listed)
+	b.WriteString("        set -l words (commandline -opc)\n        $words[1] --list \"$value*\" 2>/dev/null | string replace -r -- ' .*' ''\n        return\n    end\n")
+	for _, row := range f.Begins {
+		fmt.Fprintf(&b, "    printf '%%s\\t%%s\\n' '%s' '%s'\n", row.Word, row.Text)
+	}
+	return b.String() + "end\n"
 }

@@ -9,7 +9,11 @@ import (
 func (t Tool) zsh() string {
 	name := "_" + strings.ReplaceAll(t.Name, "-", "_")
 	var b strings.Builder
-	fmt.Fprintf(&b, "#compdef %s\n%s() {\n", t.Name, name)
+	fmt.Fprintf(&b, "#compdef %s\n", t.Name)
+	for _, f := range t.flags() {
+		b.WriteString(f.zshBegins(name))
+	}
+	fmt.Fprintf(&b, "%s() {\n", name)
 	rest := "'*:file:_files'"
 	if t.AllowCommand {
 		b.WriteString(zshCommand)
@@ -18,7 +22,7 @@ func (t Tool) zsh() string {
 	b.WriteString("\t_arguments -s -S \\\n")
 	for _, f := range t.flags() {
 		for _, s := range f.spellings() {
-			fmt.Fprintf(&b, "\t\t%s \\\n", f.zsh(s))
+			fmt.Fprintf(&b, "\t\t%s \\\n", f.zsh(s, name))
 		}
 	}
 	fmt.Fprintf(&b, "\t\t%s\n}\nif [ \"$funcstack[1]\" = \"_%s\" ]; then %s \"$@\"; else compdef %s %s; fi\n", rest, t.Name, name, name, t.Name)
@@ -36,13 +40,13 @@ const zshCommand = `	local at=${words[(i)--]}
 `
 
 // zsh returns the specification of one spelling for _arguments.
-func (f Flag) zsh(spelling string) string {
+func (f Flag) zsh(spelling, tool string) string {
 	text := strings.NewReplacer("'", "", "[", "(", "]", ")", ":", " -", "`", "", `\`, "").Replace(firstSentence(f.Usage))
 	exclude := "(" + strings.Join(f.spellings(), " ") + ")"
 	if f.Kind == List || f.Kind == Optional {
 		exclude = "*"
 	}
-	return fmt.Sprintf("'%s%s%s[%s]%s'", exclude, spelling, f.zshAttachment(spelling), text, f.zshValue())
+	return fmt.Sprintf("'%s%s%s[%s]%s'", exclude, spelling, f.zshAttachment(spelling), text, f.zshValue(tool))
 }
 
 // zshAttachment returns how a value may follow: "+" attached or separate, "=" likewise after an equals sign, with "-"
@@ -62,7 +66,7 @@ func (f Flag) zshAttachment(spelling string) string {
 	return "+"
 }
 
-func (f Flag) zshValue() string {
+func (f Flag) zshValue(tool string) string {
 	if f.Kind == Bool {
 		return ""
 	}
@@ -81,6 +85,28 @@ func (f Flag) zshValue() string {
 		action = "_files"
 	case f.ListFile:
 		action = "{ compset -P @ && _files }"
+	case len(f.Begins) > 0:
+		action = " " + f.function(tool)
 	}
 	return colon + strings.ToLower(strings.ReplaceAll(f.placeholder(), ":", " ")) + ":" + action
+}
+
+// zshBegins returns a function that offers the beginnings of values, and what the tool lists.
+func (f Flag) zshBegins(tool string) string {
+	if len(f.Begins) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	_, listed := f.begins()
+	fmt.Fprintf(&b, "%s() {\n\tlocal -a rows texts listed\n\tlisted=(%s)\n", f.function(tool), listed)
+	b.WriteString("\tif [[ $PREFIX == ?*:?* && -n ${listed[(r)${PREFIX%%:*}:]} ]]; then\n" +
+		"\t\trows=(${${(f)\"$($words[1] --list \"$PREFIX*\" 2>/dev/null)\"}%% *})\n\t\tcompadd -S '' -a rows\n\t\treturn\n\tfi\n\trows=(")
+	for _, row := range f.Begins {
+		fmt.Fprintf(&b, "%s ", row.Word)
+	}
+	b.WriteString(")\n\ttexts=(\n")
+	for _, row := range f.Begins {
+		fmt.Fprintf(&b, "\t\t'%s -- %s'\n", row.Word, row.Text)
+	}
+	return b.String() + "\t)\n\tcompadd -S '' -l -d texts -a rows\n}\n"
 }

@@ -43,8 +43,16 @@ type Flag struct {
 	Files    bool                      // the value is a file, for completion
 	Mode     bool                      // without the flag the tool does something else, and also with another such flag
 	ListFile bool                      // @FILE is a value, see [ExpandLists]; for completion
+	Begins   []Beginning               // of values; for completion
 
 	Check func(string) error // validates a value before anything else happens
+}
+
+// Beginning is how a value may begin, for completion.
+type Beginning struct {
+	Word   string // up to a colon
+	Text   string // what it means
+	Listed bool   // TOOL --list 'WORD…*' lists how the value goes on, at the beginning of each line up to a space
 }
 
 func (f Flag) names() []string { return append([]string{f.Name}, f.Aliases...) }

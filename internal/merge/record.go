@@ -42,6 +42,7 @@ func recordSizes() [256]uint16 {
 		ringdata.KindLost:      firstLostSize,
 		ringdata.KindSample:    ringdata.SampleSize,
 		ringdata.KindTyped:     ringdata.TypedSize,
+		ringdata.KindInstant:   ringdata.InstantSize,
 		ringdata.KindText:      ringdata.TextSize,
 		ringdata.KindTask:      ringdata.TaskSize,
 		ringdata.KindStack:     ringdata.StackSize,

@@ -271,7 +271,7 @@ func (t *Tables) module(p *process, r *Record) *format.Module {
 			m.Size, m.Mtime, m.Ctime = state.size, state.mtime, state.ctime
 		}
 	case format.ModuleKind_MODULE_ANON:
-		if p.jit != nil {
+		if p.jit != nil && string(m.Path) != ProbedCode {
 			return p.jit
 		}
 	}
@@ -289,6 +289,9 @@ func (t *Tables) intern(m *format.Module) *format.Module {
 	return m
 }
 
+// ProbedCode is the mapping in which the kernel executes copies of instructions with uprobes; no program has generated it.
+const ProbedCode = "[uprobes]"
+
 // classify returns the kind of a mapping's module by its path; see perf_event_mmap_event in kernel/events/core.c and
 // show_map_vma in fs/proc/task_mmu.c.
 func classify(r *Record) (format.ModuleKind, []byte) {
@@ -296,6 +299,8 @@ func classify(r *Record) (format.ModuleKind, []byte) {
 	switch {
 	case string(path) == "[vdso]":
 		return format.ModuleKind_MODULE_VDSO, path
+	case string(path) == ProbedCode:
+		return format.ModuleKind_MODULE_ANON, path
 	case len(path) == 0, path[0] == '[', bytes.HasPrefix(path, []byte("//anon")), bytes.HasPrefix(path, []byte("anon_inode:")),
 		bytes.HasPrefix(path, []byte("/dev/zero")), bytes.HasPrefix(path, []byte("/SYSV")), isCodeMemory(path):
 		return format.ModuleKind_MODULE_ANON, []byte("//anon")

@@ -3,6 +3,7 @@ package tracepoint
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"wprof/format"
 )
@@ -36,8 +37,11 @@ func (d *Decoder) value(f *format.TypeField, p *Place, record []byte, base int) 
 		d.list(&v, p, p.bytes(record, base))
 	default:
 		v.Number = uint64(p.number(part(record, p.Offset, p.Size)))
-		if f.Is(format.ValueType_VALUE_BOOL) {
+		switch {
+		case f.Is(format.ValueType_VALUE_BOOL):
 			v.Number = min(v.Number, 1)
+		case f.Is(format.ValueType_VALUE_FLOAT) && p.Size == 4:
+			v.Number = math.Float64bits(float64(math.Float32frombits(uint32(v.Number))))
 		}
 	}
 	return v

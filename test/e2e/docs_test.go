@@ -75,6 +75,8 @@ func stage(t *testing.T) string {
 	for _, name := range []string{"host.wprof", "capture.wprof", "a.wprof", "b.wprof"} {
 		tools.Run(t, "wprof-record", "-d300ms", "-o", filepath.Join(dir, name))
 	}
+	tools.Run(t, "wprof-record", "-o", filepath.Join(dir, "app.wprof"), "-U", "u:malloc (arg:0/name(size), stack, path:libc.so.6) | id:malloc |",
+		"-U", "uspan:malloc (path:libc.so.6) | id:handle_request |", "--", "ls", dir)
 	whole, err := os.ReadFile(filepath.Join(dir, "host.wprof"))
 	if err != nil {
 		t.Fatal(err)

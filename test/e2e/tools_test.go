@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "workload", Source: "testdata/workload.c"},
 		tools.C{Name: "generate", Source: "testdata/generate.c", Flags: []string{"-fno-omit-frame-pointer"}},
 		tools.C{Name: "quota", Source: "testdata/quota.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "named", Source: "testdata/named.c", Flags: []string{"-g", "-pthread"}},
 		tools.C{Name: "deny", Source: "testdata/deny.c"},
 		tools.C{Name: "many", Source: "testdata/many.c", Flags: []string{"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread"}},
 		tools.C{Name: "chains", Source: "testdata/chains.c", Flags: []string{"-O2", "-fomit-frame-pointer", "-pthread"}},

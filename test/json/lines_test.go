@@ -93,6 +93,9 @@ type event struct {
 	Count        *uint64
 	Cause, What  string
 	Open         string
+	UtraceID     string `json:"utrace_id"`
+	Name         string
+	Args         map[string]any
 }
 
 // derived is what a switch shows about the time that next was off the CPU.

@@ -250,5 +250,5 @@ var optional = map[string]bool{
 	"waking_context": true, "waking_interrupt": true, "interrupts_dur": true,
 	"wait_class": true, "wait_call": true, "wait_fd": true, "wait_file": true, "wait_peer": true, "futex": true, "lock_owner": true,
 	"offcpu_dur": true, "next_state": true, "offcpu_stack_id": true, "compound_delay": true, "compound_chain_len": true,
-	"waker_stack_id": true, "stack_id": true, "old_tid": true, "exit_code": true, "exit_signal": true,
+	"waker_stack_id": true, "stack_id": true, "old_tid": true, "exit_code": true, "exit_signal": true, "start_ts": true, "open": true,
 }

@@ -15,7 +15,7 @@ const shown = 20
 // answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
-		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders, requests, kernelLocks, signals, memory, softirqs, ringRequests, idleStates,
+		longestWaits, latency, wakers, inversions, blocking, classes, waiting, processes, utilisation, migrations, switches, programs, functions, calls, faults, throttled, senders, requests, kernelLocks, signals, memory, softirqs, ringRequests, idleStates, sleeps,
 	}
 }
 
@@ -673,6 +673,24 @@ func idleStates(c *capture) (rows [][]any) {
 	}
 	for k, s := range sums {
 		rows = append(rows, []any{k.cpu, k.state, s.n, ms(s.total)})
+	}
+	return first(rows, -4, 1, 2)
+}
+
+func sleeps(c *capture) (rows [][]any) {
+	sums := make(map[process]*latencies)
+	for _, l := range c.events["utrace_exit"] {
+		if ret, ok := l.Args.Ret.(float64); l.Probe != "sleep" || !ok || ret != 0 {
+			continue
+		}
+		k := process{l.Task.PID, l.Task.PComm}
+		if sums[k] == nil {
+			sums[k] = new(latencies)
+		}
+		sums[k].add(*l.Dur)
+	}
+	for k, s := range sums {
+		rows = append(rows, []any{k.pid, k.name, s.n, ms(s.total), ms(s.longest)})
 	}
 	return first(rows, -4, 1, 2)
 }

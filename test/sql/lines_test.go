@@ -41,6 +41,7 @@ type line struct {
 	StackID       int64  `json:"stack_id"`
 	Name          string `json:"name"`
 	Group         string `json:"group"`
+	Probe         string `json:"utrace_id"`
 	Args          struct {
 		Error        string `json:"error"`
 		File         any    `json:"file"` // a path; of rss, bytes
@@ -63,6 +64,7 @@ type line struct {
 		Vector       string `json:"vector"`
 		Own          bool   `json:"own"`
 		IdleState    int64  `json:"idle_state"`
+		Ret          any    `json:"ret"`
 	} `json:"args"`
 
 	Version string `json:"version"`

@@ -144,7 +144,7 @@ func counted(t *testing.T, capture string) map[string]int {
 
 // TestBrokenCapturesGiveWholeFiles cuts a capture and breaks it: status 4, and files that engines read.
 func TestBrokenCapturesGiveWholeFiles(t *testing.T) {
-	whole, err := os.ReadFile(record(t, "-f", sources))
+	whole, err := os.ReadFile(record(t, "-a", "-f", sources, "-U", sleep))
 	if err != nil {
 		t.Fatal(err)
 	}

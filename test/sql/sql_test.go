@@ -19,17 +19,20 @@ import (
 // sources are those that questions are about.
 const sources = "syscall,fault,net,block,lock,signal,memory,softirq,io_uring,power"
 
+// sleep is the probe that a question is about.
+const sleep = "uspan:clock_nanosleep (path:libc.so.6, arg:ret:s32) | id:sleep |"
+
 // TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
 func TestQueriesAgreeWithTheLines(t *testing.T) {
-	machine := record(t, "-a", "-f", sources)
+	machine := record(t, "-a", "-f", sources, "-U", sleep)
 	for _, c := range []struct {
 		name, capture string
 		start         int64
 		args          []string
 	}{
 		{"machine", machine, 0, nil},
-		{"processes", recordByDefault(t, "-f", sources), 0, nil},
+		{"processes", recordByDefault(t, "-f", sources, "-U", sleep), 0, nil},
 		{"part", machine, 200e6, []string{"--start", "200ms", "--end", "700ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,7 +112,7 @@ func check(t *testing.T, dir string, c *capture) {
 func onLines(blocks []block) []block {
 	views := choose(blocks, func(b *block) bool { return b.kind == "json" })
 	return append(views, choose(blocks, func(b *block) bool {
-		other := strings.Contains(b.SQL, "FROM timer") || strings.Contains(b.SQL, "FROM fork") || strings.Contains(b.SQL, "typed_")
+		other := strings.Contains(b.SQL, "FROM timer") || strings.Contains(b.SQL, "FROM fork") || strings.Contains(b.SQL, "typed_") || strings.Contains(b.SQL, "utrace_")
 		return strings.HasPrefix(b.SQL, "CREATE VIEW runs") || b.isQuestion() && !other
 	})...)
 }

@@ -1,0 +1,38 @@
+//go:build linux
+
+package probe
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/test/tools"
+)
+
+// Spans, entries and returns of a function of the kernel, which the program calls eight times; a kernel that can probe none says so.
+func TestKernelFunctions(t *testing.T) {
+	tools.NeedPrivilege(t)
+	probes := []string{
+		`kspan:hrtimer_nanosleep (arg:ret:s64) | id:span |`,
+		`k:hrtimer_nanosleep (arg:rqtp:s64/name(ns)) | id:entry |`,
+		`kret:hrtimer_nanosleep (arg:ret:s64) | id:return |`,
+	}
+	try := tools.Try(t, time.Minute, nil, "wprof-record", "-o", filepath.Join(t.TempDir(), "try.wprof"), "-U", probes[0], "--", "true")
+	if said := string(try.Stderr); try.Status != 0 && strings.Contains(said, "it has no kprobes (CONFIG_KPROBES), and refuses fentry") {
+		t.Skip(said)
+	}
+	c := record(t, probes, tools.Path("known"), "all")
+	if spans, entries, returns := c.of("span"), c.of("entry"), c.of("return"); len(spans) != 8 || len(entries) != 8 || len(returns) != 8 {
+		t.Fatalf("%d spans, %d entries and %d returns of 8 calls", len(spans), len(entries), len(returns))
+	}
+	for i, e := range c.of("span") {
+		wanted := int64(1000000 << (i / 2))
+		outside, _ := strconv.ParseInt(c.said["outside"][i], 10, 64)
+		if e.number(t, "ret") != 0 || e.Dur < wanted || e.Dur > outside || c.of("entry")[i].number(t, "ns") != wanted || c.of("return")[i].number(t, "ret") != 0 {
+			t.Errorf("span %d: %d ns, %s, entry %s; slept for %d ns, which took %d", i, e.Dur, e.Args, c.of("entry")[i].Args, wanted, outside)
+		}
+	}
+}
