@@ -51,7 +51,7 @@ func probedCalls(file string) []probedCall {
 		{
 			what: "a raw tracepoint, where a condition holds", function: "calls", calls: 200_000,
 			probe:    fmt.Sprintf("raw_tp:sys_enter (arg:id) | if:id==%d |", unix.SYS_GETPPID),
-			bpftrace: fmt.Sprintf(`rawtracepoint:sys_enter { if (arg1 == %d) { printf("%%d\n", arg1); } }`, unix.SYS_GETPPID),
+			bpftrace: fmt.Sprintf(`tracepoint:raw_syscalls:sys_enter { if (args->id == %d) { printf("%%d\n", args->id); } }`, unix.SYS_GETPPID),
 		},
 		{
 			what: "an integer and a text of 15 characters", function: "pushes", calls: 100_000,
