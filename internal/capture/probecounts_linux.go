@@ -18,7 +18,6 @@ type probeCounts struct {
 	from   int64 // when the interval began, CLOCK_MONOTONIC ns
 	before map[countKey]bpf.ProbeCount
 	values []byte
-	length map[uint32]int // of the values of an event type
 }
 
 type countKey struct {
@@ -29,22 +28,10 @@ type countKey struct {
 func newProbeCounts(cfg *Config, open int64) *probeCounts {
 	for _, p := range cfg.Kernel.Probes {
 		if p.Counts {
-			return &probeCounts{from: open, before: make(map[countKey]bpf.ProbeCount), length: valueLengths(cfg)}
+			return &probeCounts{from: open, before: make(map[countKey]bpf.ProbeCount)}
 		}
 	}
 	return nil
-}
-
-// valueLengths returns how many bytes of values each event type has: most have no buckets, which take nearly all.
-func valueLengths(cfg *Config) map[uint32]int {
-	all := make(map[uint32]int)
-	for i, t := range cfg.ProbeTypes {
-		number := uint32(len(cfg.Kernel.Tracepoints) + i)
-		for _, p := range t.Places {
-			all[number] = max(all[number], p.Offset+p.Size*max(1, p.Count))
-		}
-	}
-	return all
 }
 
 // writeDue writes an interval that is over.
@@ -101,5 +88,5 @@ func (c *probeCounts) encode(total, last *bpf.ProbeCount, interval int64) []byte
 	for i := range total.Buckets[:(length-probeplan.CountBuckets)/8] {
 		le.PutUint64(counts[probeplan.CountBuckets+8*i:], total.Buckets[i]-last.Buckets[i])
 	}
-	return c.values[:c.length[total.Program.Type]]
+	return c.values
 }

@@ -192,11 +192,10 @@ func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 	return folded.Write(w, p, q.view, q.text)
 }
 
-// pictureView returns the view for pictures and pages: unlike folded stacks they have waits for work in one frame. Within a span
-// a thread has work: what it waits for there is what was asked for.
+// pictureView returns the view for pictures and pages: unlike folded stacks they have waits for work in one frame.
 func (q *request) pictureView() graph.View {
 	v := q.view
-	v.FoldIdle = !q.unfold && q.inside == ""
+	v.FoldIdle = !q.unfold
 	return v
 }
 
@@ -223,7 +222,7 @@ func (q *request) differencePicture(p, base *profile.Profile, name string) svg.P
 func (q *request) threadFiles() []ThreadFile {
 	return []ThreadFile{
 		{Suffix: ".svg", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
-			v.FoldIdle = !q.unfold && q.inside == ""
+			v.FoldIdle = !q.unfold
 			return svg.Write(w, graph.Of(p, v), q.picture(p, v))
 		}},
 		{Suffix: ".folded", Write: func(w io.Writer, p *profile.Profile, v graph.View) error { return folded.Write(w, p, v, q.text) }},

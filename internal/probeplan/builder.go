@@ -20,7 +20,6 @@ type builder struct {
 	fields    []field
 	tests     []*field // values that are only compared
 	amount    *field   // that is added up; nil: none
-	unread    bool
 }
 
 // end is an instant, or one end of a span.

@@ -25,14 +25,13 @@ func (b *builder) layOut() layout {
 	if b.counts() {
 		l.stack = b.d.Settings.By.Stack
 	}
-	at := 0
+	at, unread := 0, false
 	take := func(n int) int {
 		at += n
 		return at - n
 	}
 	if l.stack {
 		take(stackBytes)
-		b.p.plan.Stacks = true
 	}
 	if len(b.functions) > 1 {
 		l.site = take(siteBytes)
@@ -40,12 +39,12 @@ func (b *builder) layOut() layout {
 	for i := range b.fields {
 		f := &b.fields[i]
 		f.place = take(b.width(f.leaf()))
-		b.unread = b.unread || f.canFail() || f.end.role == probe.End
+		unread = unread || f.canFail() || f.end.role == probe.End
 	}
 	if b.isSpan() && b.d.Settings.Key[0] != nil && !b.counts() {
 		l.beganBy = take(4)
 	}
-	if b.unread {
+	if unread {
 		l.unread = take(4)
 	}
 	l.fixed = at

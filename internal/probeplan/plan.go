@@ -51,7 +51,6 @@ type BPFFunction struct {
 type Plan struct {
 	Types    []*tracepoint.Tracepoint
 	Programs []*probe.Program
-	Stacks   bool // some events have stacks
 	Notes    []string
 }
 

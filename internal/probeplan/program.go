@@ -48,7 +48,7 @@ func (b *builder) program(e *end, variant int, l layout, types [2]uint32) {
 			p.AtEnd |= 1 << f.bit
 		}
 	}
-	b.p.plan.Programs = merge(append(b.p.plan.Programs, p))
+	b.p.plan.add(p)
 }
 
 // value is what a program does with a field.
@@ -71,21 +71,21 @@ func testOf(c *probe.Condition, signed bool) probe.Test {
 	return t
 }
 
-// merge joins variants whose values are read alike.
-func merge(all []*probe.Program) (merged []*probe.Program) {
-	for _, p := range all {
-		same := slices.IndexFunc(merged, func(m *probe.Program) bool {
-			a, b := *m, *p
+// add adds a program, or its places to a program that reads their values alike.
+func (plan *Plan) add(p *probe.Program) {
+	same := -1
+	if p.Context != probe.Call { // those are attached to one function each
+		same = slices.IndexFunc(plan.Programs, func(known *probe.Program) bool {
+			a, b := *known, *p
 			a.Sites, b.Sites = nil, nil
-			return p.Context != probe.Call && reflect.DeepEqual(a, b) && isSameTarget(m.Sites[0], p.Sites[0])
+			return isSameTarget(known.Sites[0], p.Sites[0]) && reflect.DeepEqual(a, b)
 		})
-		if same < 0 {
-			merged = append(merged, p)
-			continue
-		}
-		merged[same].Sites = append(merged[same].Sites, p.Sites...)
 	}
-	return merged
+	if same < 0 {
+		plan.Programs = append(plan.Programs, p)
+		return
+	}
+	plan.Programs[same].Sites = append(plan.Programs[same].Sites, p.Sites...)
 }
 
 func isSameTarget(a, b probe.Site) bool { return (a.Path == "") == (b.Path == "") }
