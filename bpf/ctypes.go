@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"wprof/format"
+	"wprof/internal/kerneltype"
 	"wprof/internal/tracepoint"
 )
 
@@ -36,14 +37,7 @@ func (c *cTypes) Enum(name string) []*format.EnumName {
 	if c.kernel.TypeByName(name, &e) != nil {
 		return nil
 	}
-	return enumNames(e)
-}
-
-func enumNames(e *btf.Enum) (names []*format.EnumName) {
-	for _, v := range e.Values {
-		names = append(names, &format.EnumName{Number: int64(v.Value), Name: []byte(v.Name)})
-	}
-	return names
+	return kerneltype.EnumNames(e)
 }
 
 // Constant returns the value of an enum's constant. The first call reads all types.

@@ -59,8 +59,8 @@ func (o *Options) counts() bool {
 	return slices.ContainsFunc(o.Probes, func(p *probe.Program) bool { return p.Counts })
 }
 
-// probesCalls reports whether any probe needs fentry.
-func (o *Options) probesCalls() bool {
+// needsFentry reports whether any probe does.
+func (o *Options) needsFentry() bool {
 	return slices.ContainsFunc(o.Probes, func(p *probe.Program) bool { return p.Context == probe.Call })
 }
 
@@ -299,7 +299,7 @@ func (t *Tracer) attachProbes() error {
 		case p.Context == probe.Record:
 			err = t.attachRecordProbes(program, p.Sites)
 		case p.Context == probe.Words:
-			err = t.attachWordProbes(program, p.Sites)
+			err = t.attachRawTracepointProbes(program, p.Sites)
 		case p.Context == probe.Call:
 			err = t.attachCallProbe(program, &p.Sites[0])
 		}
@@ -443,7 +443,7 @@ func (t *Tracer) attachRecordProbes(program *ebpf.Program, sites []probe.Site) e
 	return nil
 }
 
-func (t *Tracer) attachWordProbes(program *ebpf.Program, sites []probe.Site) error {
+func (t *Tracer) attachRawTracepointProbes(program *ebpf.Program, sites []probe.Site) error {
 	for _, s := range sites {
 		l, err := openRawTracepoint(program.FD(), s.Name, 0)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"wprof/internal/kerneltype"
 	"wprof/internal/tracepoint"
 )
 
@@ -16,9 +17,9 @@ const rawPrefix = "btf_trace_"
 
 // RawTracepoints returns the names of all raw tracepoints, sorted. Those of kernel modules are not among them.
 func (p *Preloaded) RawTracepoints() ([]string, error) {
-	kernel, err := p.types.Kernel()
+	kernel, err := p.Types()
 	if err != nil {
-		return nil, fmt.Errorf("read the kernel's types: %w", err)
+		return nil, err
 	}
 	var names []string
 	for t, err := range kernel.All() {
@@ -37,25 +38,17 @@ func (p *Preloaded) RawTracepoints() ([]string, error) {
 
 // RawTracepoint describes a raw tracepoint by the types of its arguments.
 func (p *Preloaded) RawTracepoint(group, name string) (*tracepoint.Tracepoint, error) {
-	kernel, err := p.types.Kernel()
+	kernel, err := p.Types()
 	if err != nil {
-		return nil, fmt.Errorf("read the kernel's types: %w", err)
+		return nil, err
 	}
 	var typedef *btf.Typedef
 	if err := kernel.TypeByName(rawPrefix+name, &typedef); err != nil {
 		return nil, fmt.Errorf("find the raw tracepoint %s: %w", name, err)
 	}
 	var arguments []tracepoint.Argument
-	if pointer, ok := typedef.Type.(*btf.Pointer); ok {
-		if handler, ok := pointer.Target.(*btf.FuncProto); ok && len(handler.Params) > 0 {
-			names := argumentNames(kernel, name)
-			for i, param := range handler.Params[1:] { // the first is the handler's own
-				if i < len(names) {
-					param.Name = names[i]
-				}
-				arguments = append(arguments, argumentOf(param))
-			}
-		}
+	for _, param := range rawParams(kernel, typedef) {
+		arguments = append(arguments, argumentOf(param))
 	}
 	return tracepoint.Raw(group, name, arguments)
 }
@@ -75,13 +68,13 @@ func argumentNames(kernel *btf.Spec, name string) (names []string) {
 }
 
 // argumentOf describes an argument of a tracepoint.
-func argumentOf(param btf.FuncParam) tracepoint.Argument {
+func argumentOf(param kerneltype.Param) tracepoint.Argument {
 	a := tracepoint.Argument{Name: param.Name}
 	switch t := btf.UnderlyingType(param.Type).(type) {
 	case *btf.Int:
 		a.Size, a.Signed, a.Bool = int(t.Size), t.Encoding&btf.Signed != 0, t.Encoding&btf.Bool != 0
 	case *btf.Enum:
-		a.Size, a.Signed, a.Names = int(t.Size), t.Signed, enumNames(t)
+		a.Size, a.Signed, a.Names = int(t.Size), t.Signed, kerneltype.EnumNames(t)
 	case *btf.Pointer:
 		target, ok := btf.UnderlyingType(t.Target).(*btf.Int)
 		a.Pointer, a.String = true, ok && target.Size == 1 && isChar(t.Target)

@@ -131,7 +131,7 @@ func (t *bpfTarget) operationParams(table *btf.Struct) (params []kerneltype.Para
 
 // attachedTo returns the type in the kernel's BTF to which the program is attached; nil: none.
 func (t *bpfTarget) attachedTo(kernel *btf.Spec) (btf.Type, error) {
-	const objGetInfoByFD, sizeofInfo, attachObject, attachType = 15, 232, 220, 224 // struct bpf_prog_info, include/uapi/linux/bpf.h
+	const objGetInfoByFD, sizeofInfo, attachType = 15, 232, 224 // struct bpf_prog_info, include/uapi/linux/bpf.h
 	var info [sizeofInfo]byte
 	query := struct {
 		fd, length uint32

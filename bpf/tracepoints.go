@@ -37,9 +37,6 @@ type copyInstruction struct {
 
 // describeTracepoints gives the kernel programs what to copy.
 func (t *Tracer) describeTracepoints() error {
-	if t.tracepoints == nil {
-		t.tracepoints = newPins()
-	}
 	m := t.collection.Maps["tracepoints"]
 	for i, of := range t.options.Tracepoints {
 		c := copyInstruction{From: uint32(of.From), To: uint32(of.To), Location: uint32(of.Location)}
@@ -73,7 +70,7 @@ func (t *Tracer) attachTracepoints(program *ebpf.Program) error {
 		if err != nil {
 			return unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v): leave it out", of.FullName(), err)
 		}
-		t.tracepoints.hold(link)
+		t.pinned().hold(link)
 	}
 	return nil
 }
@@ -139,7 +136,7 @@ func (t *Tracer) attachRawTracepoints(spec *ebpf.ProgramSpec, load loadProgram) 
 		if err != nil {
 			return unsupported(err, "this kernel does not let a program be attached to the raw tracepoint %s (%v): leave it out", of.Name, err)
 		}
-		t.tracepoints.hold(link)
+		t.pinned().hold(link)
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	if t.collection, again = loadCollection(spec, types); again == nil {
 		return nil
 	}
-	if errors.Is(err, unix.EPERM) && t.options.probesCalls() {
+	if errors.Is(err, unix.EPERM) && t.options.needsFentry() {
 		return unsupported(err, "this kernel can probe neither its functions nor BPF programs: it has no kprobes (CONFIG_KPROBES), and refuses fentry (%v)", unix.EPERM)
 	}
 	return loadError(err)

@@ -335,7 +335,7 @@ func (v *place) finish(as probe.Type) *Error {
 		v.read.Leaf.Bool = t.Encoding == btf.Bool
 	case *btf.Enum:
 		v.number(int(t.Size), t.Signed)
-		v.read.Leaf.Names = enumNames(t)
+		v.read.Leaf.Names = EnumNames(t)
 	case *btf.Pointer:
 		v.number(8, false)
 		v.read.Leaf.Hex = true
@@ -391,7 +391,8 @@ func (v *place) override(as probe.Type) *Error {
 	return nil
 }
 
-func enumNames(e *btf.Enum) (names []*format.EnumName) {
+// EnumNames returns the names of an enumeration's numbers.
+func EnumNames(e *btf.Enum) (names []*format.EnumName) {
 	for _, v := range e.Values {
 		n := int64(v.Value)
 		if e.Signed && e.Size < 8 {
