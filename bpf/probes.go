@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"wprof/internal/probe"
 )
@@ -24,6 +25,9 @@ const (
 	maxOpenSpans = 1 << 16
 	maxSpanBytes = 64 << 20 // of all open spans
 	spanHeader   = 16       // of struct probe_event
+
+	// Up to this size of all open spans, their memory is taken at the start.
+	preallocatedSpanBytes = 4 << 20
 
 	// Keys by which events are counted, and the memory for them.
 	maxCounted    = 1 << 14
@@ -101,17 +105,27 @@ func (o *Options) setProbes(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 		spec.Maps[name].MaxEntries = uint32(len(o.Probes))
 	}
 	spec.Maps["probe_globs"].MaxEntries = uint32(max(1, len(globs.all)))
-	spec.Maps["probe_spans"].ValueSize = uint32(bytes)
+	o.setSpans(spec.Maps["probe_spans"], bytes)
 	if o.counts() {
 		if err := o.setCounts(spec, keyBytes); err != nil {
 			return err
 		}
 	}
-	spec.Maps["probe_spans"].MaxEntries = uint32(min(maxOpenSpans, maxSpanBytes/bytes))
 	return setVariables(spec, map[string]any{
 		"probe_span_bytes": uint32(bytes), "probe_kernel": o.ProbeStacks.Kernel, "probe_user": o.ProbeStacks.User,
 		"probe_buckets": o.hasBuckets(),
 	})
+}
+
+// setSpans sizes the map of open spans. Room that is taken beforehand saves some 150 ns a span.
+func (o *Options) setSpans(m *ebpf.MapSpec, bytes int) {
+	if !o.hasProbeSpans() {
+		return
+	}
+	m.ValueSize, m.MaxEntries = uint32(bytes), uint32(min(maxOpenSpans, maxSpanBytes/bytes))
+	if int(m.MaxEntries)*bytes <= preallocatedSpanBytes {
+		m.Flags &^= unix.BPF_F_NO_PREALLOC
+	}
 }
 
 // setCounts sizes the map of what is counted.
