@@ -23,6 +23,32 @@ const kernelBTF = "/sys/kernel/btf/vmlinux"
 type Preloaded struct {
 	types *btf.Cache           // of the kernel
 	spec  *ebpf.CollectionSpec // of all programs
+
+	// Programs of others that are to be probed. They are kept until then, because their owners may end meanwhile.
+	targets map[int]*ebpf.Program
+}
+
+// hold keeps a program of others until [Load] has probed it.
+func (p *Preloaded) hold(id int, program *ebpf.Program) error {
+	if p.targets[id] != nil {
+		return nil
+	}
+	kept, err := program.Clone()
+	if err != nil {
+		return fmt.Errorf("keep BPF program %d: %w", id, err)
+	}
+	if p.targets == nil {
+		p.targets = make(map[int]*ebpf.Program)
+	}
+	p.targets[id] = kept
+	return nil
+}
+
+func (p *Preloaded) release() {
+	for _, program := range p.targets {
+		_ = program.Close()
+	}
+	p.targets = nil
 }
 
 // Check returns an error if the programs cannot be loaded here. It loads none; what it has read can be passed on as

@@ -69,7 +69,7 @@ func (o *Options) needsFentry() bool {
 }
 
 // setProbes adds the programs of probes, and removes their patterns.
-func (o *Options) setProbes(spec *ebpf.CollectionSpec, types *btf.Cache) error {
+func (o *Options) setProbes(spec *ebpf.CollectionSpec, read *Preloaded) error {
 	patterns := make(map[string]*ebpf.ProgramSpec)
 	for name, p := range spec.Programs {
 		if isProbePattern(name) {
@@ -80,7 +80,7 @@ func (o *Options) setProbes(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	if len(o.Probes) == 0 {
 		return nil
 	}
-	kernel, err := types.Kernel()
+	kernel, err := read.types.Kernel()
 	if err != nil {
 		return fmt.Errorf("read the kernel's types: %w", err)
 	}
@@ -94,7 +94,7 @@ func (o *Options) setProbes(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 			return err
 		}
 		one.Name = name
-		if err := o.setTarget(one, p); err != nil {
+		if err := o.setTarget(one, p, read); err != nil {
 			return err
 		}
 		spec.Programs[name] = one
@@ -181,7 +181,7 @@ func (o *Options) spanBytes() int {
 }
 
 // setTarget sets what a program is loaded for.
-func (o *Options) setTarget(spec *ebpf.ProgramSpec, p *probe.Program) (err error) {
+func (o *Options) setTarget(spec *ebpf.ProgramSpec, p *probe.Program, read *Preloaded) error {
 	site := &p.Sites[0]
 	switch {
 	case p.Context == probe.Registers && site.Path != "" && o.attachesMany:
@@ -194,8 +194,8 @@ func (o *Options) setTarget(spec *ebpf.ProgramSpec, p *probe.Program) (err error
 		spec.AttachTo, spec.AttachType = site.Name, ebpf.AttachTraceFEntry
 	}
 	if p.Context == probe.Call && site.ID != 0 {
-		if spec.AttachTarget, err = ebpf.NewProgramFromID(ebpf.ProgramID(site.ID)); err != nil {
-			return fmt.Errorf("open BPF program %d: %w", site.ID, err)
+		if spec.AttachTarget = read.targets[site.ID]; spec.AttachTarget == nil {
+			return fmt.Errorf("probe BPF program %d: it has not been looked up", site.ID)
 		}
 	}
 	return nil

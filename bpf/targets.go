@@ -38,6 +38,9 @@ func FindPrograms(read *Preloaded, target string) (found []probeplan.BPFFunction
 				if err != nil {
 					return err
 				}
+				if err := read.hold(t.id, p); err != nil {
+					return err
+				}
 				found = append(found, one)
 			}
 		}

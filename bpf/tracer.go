@@ -64,6 +64,7 @@ func Load(o Options) (*Tracer, error) {
 			return nil, err
 		}
 	}
+	defer read.release()
 	o.Preloaded = nil // the tracer keeps its options, and this is large
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (t *Tracer) load(read *Preloaded) error {
 	if err := t.options.findPreemptible(spec, read.types); err != nil {
 		return err
 	}
-	if err := t.options.setProbes(spec, read.types); err != nil {
+	if err := t.options.setProbes(spec, read); err != nil {
 		return err
 	}
 	dropUnusedMaps(spec)
