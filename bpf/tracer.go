@@ -247,6 +247,10 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	return loadError(err)
 }
 
+// recursiveAttach is how the verifier refuses a tracing program that is to be attached to another one (kernel/bpf/verifier.c,
+// bpf_check_attach_target). Since Linux 6.8 this is permitted once.
+const recursiveAttach = "Cannot recursively attach"
+
 func loadError(err error) error {
 	// If bpf(2) is missing, the library's feature test fails first, and the library reports that instead.
 	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
@@ -268,6 +272,9 @@ func explainLoadError(err error, lockdown string) error {
 			"record outside the container", unix.EPERM)
 	case errors.Is(err, unix.ENOSYS):
 		return unsupported(err, "this kernel has no bpf(2), or a container's seccomp profile hides it: it must be built with CONFIG_BPF_SYSCALL")
+	case strings.Contains(err.Error(), recursiveAttach):
+		return unsupported(err, "this kernel does not let BPF programs of type tracing be probed (tp_btf, fentry, fexit, iterators), "+
+			"only others, such as those of sockets (%v): Linux 6.8 or later is needed", unix.EINVAL)
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
 		return unsupported(err, "this kernel does not accept the kernel programs (%v): Linux 6.1 or later is needed", err)
 	}

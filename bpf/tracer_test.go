@@ -3,6 +3,8 @@
 package bpf
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -399,4 +401,16 @@ func skippedRuns(t *testing.T, tracer *Tracer, name string) int {
 	}
 	t.Fatalf("there is no program %s", name)
 	return 0
+}
+
+// Linux 6.1 refuses to probe a program of a tracepoint only when it loads the program that probes it.
+func TestLoadErrorsNameTheVersionThatIsNeeded(t *testing.T) {
+	for want, err := range map[string]error{
+		"Linux 6.8 or later is needed": fmt.Errorf("load program: %w: Cannot recursively attach (1 line(s) omitted)", unix.EINVAL),
+		"Linux 6.1 or later is needed": fmt.Errorf("load program: %w: unknown func (3 line(s) omitted)", unix.EINVAL),
+	} {
+		if got := explainLoadError(err, ""); !strings.HasSuffix(got.Error(), want) || !errors.Is(got, unix.EINVAL) {
+			t.Errorf("%v: %q, want %q in it", err, got, want)
+		}
+	}
 }
