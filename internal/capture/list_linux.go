@@ -176,7 +176,7 @@ func typeName(f *format.TypeField, p *tracepoint.Place) string {
 	name := ""
 	switch format.ValueType(f.Type) {
 	case format.ValueType_VALUE_STRING:
-		return "text"
+		return "str"
 	case format.ValueType_VALUE_BYTES:
 		return "bytes"
 	case format.ValueType_VALUE_BOOL:
@@ -187,9 +187,9 @@ func typeName(f *format.TypeField, p *tracepoint.Place) string {
 		}
 		return "enum"
 	case format.ValueType_VALUE_INT:
-		name = fmt.Sprintf("int%d", 8*p.Size)
+		name = fmt.Sprintf("s%d", 8*p.Size)
 	default:
-		name = fmt.Sprintf("uint%d", 8*p.Size)
+		name = fmt.Sprintf("u%d", 8*p.Size)
 	}
 	if f.Hint == uint32(format.ValueHint_HINT_HEX) {
 		name += " hex"

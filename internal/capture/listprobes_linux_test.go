@@ -160,8 +160,8 @@ func TestListsTracepointsAndKernelFunctions(t *testing.T) {
 		target string
 		want   fieldLine
 	}{
-		"tp:sched:sched_*": {"sched:sched_switch", fieldLine{Name: "prev_comm", Type: "text"}},
-		"tp:sched":         {"sched:sched_switch", fieldLine{Name: "prev_prio", Type: "int32"}},
+		"tp:sched:sched_*": {"sched:sched_switch", fieldLine{Name: "prev_comm", Type: "str"}},
+		"tp:sched":         {"sched:sched_switch", fieldLine{Name: "prev_prio", Type: "s32"}},
 		"raw_tp:sched_*":   {"sched_switch", fieldLine{Name: "prev", Type: "struct task_struct *"}},
 	} {
 		if f := lineOf(t, listedProbes(t, pattern), of.target).Fields; !slices.Contains(f, of.want) {
