@@ -161,7 +161,7 @@ func TestTimeInsideAProbe(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--inside none":             "the capture has no span of a probe none",
+		"--inside none":             "the capture has no span of a probe none, so that the output is empty; it has spans of m",
 		"--inside m --probe m":      "--inside is for time",
 		"--inside m --html":         "--inside does not go with --html",
 		"--inside m --per-thread x": "--inside does not go with --per-thread",

@@ -157,11 +157,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		inv.Warnf("%s: %s left out, without a number in %s that can be added up", name, cli.Counted(n, "event"), printable.Text(p.About.SumOf))
 	}
 	for _, event := range p.About.NotSeen {
-		others := "it has none"
-		if len(p.About.OtherEvents) > 0 {
-			others = "it has " + strings.Join(p.About.OtherEvents, ", ")
-		}
-		inv.Warnf("%s: the capture has no %s %s; %s", name, what, printable.Text(event), printable.Text(others))
+		inv.Warnf("%s: the capture has no %s %s; it has %s", name, what, printable.Text(event), list(p.About.OtherEvents))
 	}
 	q.warnOfNoLines(inv, p, name)
 	if p.About.SumOf != "" {
@@ -192,9 +188,17 @@ func (q *request) findInside(inv *cli.Invocation, in *cli.Capture) (*profile.Ins
 		return nil, in.Error(err)
 	}
 	if !inside.IsSeen {
-		inv.Warnf("%s: the capture has no span of a probe %s; the output is empty", in.Name, printable.Text(q.inside))
+		inv.Warnf("%s: the capture has no span of a probe %s, so that the output is empty; it has spans of %s", in.Name, printable.Text(q.inside), list(inside.Others))
 	}
 	return inside, nil
+}
+
+// list returns names for a message.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return printable.Text(strings.Join(names, ", "))
 }
 
 // warnOfNoLines reports that --lines and --inline show nothing. Two ranges of one capture need only one message.

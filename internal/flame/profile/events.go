@@ -156,15 +156,17 @@ func (n *eventCounter) match(t *format.EventType) int {
 			return i
 		}
 	}
-	n.addOther(names[0])
+	n.c.p.About.OtherEvents = appendOther(n.c.p.About.OtherEvents, names[0])
 	return -1
 }
 
-func (n *eventCounter) addOther(name string) {
+// appendOther adds a name for a message that lists a few of those that are there.
+func appendOther(names []string, name string) []string {
 	const few = 10
-	if others := &n.c.p.About.OtherEvents; len(*others) < few && !slices.Contains(*others, name) {
-		*others = append(*others, name)
+	if len(names) == few || slices.Contains(names, name) {
+		return names
 	}
+	return append(names, name)
 }
 
 // stackIn returns the first stack among values; 0: there is none.

@@ -14,7 +14,8 @@ import (
 // Inside is when threads were within spans of a user-defined probe.
 type Inside struct {
 	Probe   string
-	IsSeen  bool // the probe has spans
+	IsSeen  bool     // the probe has spans
+	Others  []string // other probes that have spans, a few
 	threads map[timeline.Key][]stretch
 	count   int
 	most    int
@@ -49,7 +50,11 @@ func (f *insideFinder) Event(e *format.Event) error {
 		return nil
 	}
 	t, task := f.r.EventType(e.TypeID()), f.r.Task(e.Task)
-	if t.IsLost() || len(t.Probe) == 0 || string(t.Probe) != f.in.Probe && string(t.Name) != f.in.Probe || task.IsLost() || task.IsIdle() {
+	if t.IsLost() || len(t.Probe) == 0 || task.IsLost() || task.IsIdle() {
+		return nil
+	}
+	if string(t.Probe) != f.in.Probe && string(t.Name) != f.in.Probe {
+		f.in.Others = appendOther(f.in.Others, string(t.Probe))
 		return nil
 	}
 	f.in.IsSeen = true
