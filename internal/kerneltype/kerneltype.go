@@ -356,7 +356,12 @@ func (v *place) finish(as probe.Type) *Error {
 	default:
 		return reason(nil, "%s is no value that can be recorded", Describe(v.of))
 	}
-	return v.override(as)
+	leaf, err := v.read.Leaf.WithType(as, false)
+	if err != nil {
+		return reason(nil, "%v", err)
+	}
+	v.read.Leaf = leaf
+	return nil
 }
 
 // number reads a number.
@@ -373,22 +378,6 @@ func (v *place) number(size int, signed bool) {
 		v.read.Leaf.Shift, v.read.Leaf.Bits = v.shift, v.bits
 	}
 	v.load(size, signed && v.bits == 0)
-}
-
-// override applies a type that the definition gives.
-func (v *place) override(as probe.Type) *Error {
-	if as == probe.TypeAuto {
-		return nil
-	}
-	row := as.Info()
-	switch {
-	case as == probe.TypeStr:
-		return reason(nil, "%s is no string; ::cast<char *> reads it as the address of one", Describe(v.of))
-	case row.Float:
-		return reason(nil, "the kernel has no floating-point numbers")
-	}
-	v.read.Leaf = probe.Leaf{Size: row.Size, Signed: row.Signed, Hex: as == probe.TypePtr, Shift: v.read.Leaf.Shift, Bits: v.read.Leaf.Bits}
-	return nil
 }
 
 // EnumNames returns the names of an enumeration's numbers.

@@ -1,6 +1,11 @@
 package probe
 
-import "wprof/format"
+import (
+	"errors"
+	"fmt"
+
+	"wprof/format"
+)
 
 // Read is how the kernel program gets a value: it begins with a value at hand, and each step reads memory or adds to it.
 type Read struct {
@@ -73,6 +78,29 @@ type Leaf struct {
 	LengthAt   int                // of LeafSlice: where its length is, bytes from the value
 	AddressAt  int                // of LeafSlice: where the address of its text is
 	LengthFrom *From              // of LeafSlice: where its length is instead; the value is the address of the text then
+}
+
+// WithType returns the leaf of the same value with the type that a definition gives; user says whose memory texts are in. Floating-point
+// numbers are in memory and registers of processes only.
+func (l Leaf) WithType(as Type, user bool) (Leaf, error) {
+	row := as.Info()
+	switch {
+	case as == TypeAuto || as == TypeStr && l.Kind != LeafNumber:
+		return l, nil
+	case as == TypeStr && (l.Size != 8 || l.Bits > 0):
+		return Leaf{}, errors.New("it is too small for the address of a text")
+	case as == TypeStr:
+		return Leaf{Kind: LeafString, Size: MaxString, User: user}, nil
+	case l.Kind != LeafNumber:
+		return Leaf{}, fmt.Errorf("it is a text, not a number of type %s", row.Words[0])
+	case row.Float && !user:
+		return Leaf{}, errors.New("it is no floating-point number")
+	case row.Float && (l.Bits > 0 || row.Size > l.Size):
+		return Leaf{}, fmt.Errorf("it has %d bytes, too few for %s", l.Size, row.Words[0])
+	}
+	l.Names, l.Bool = nil, false
+	l.Size, l.Signed, l.Float, l.Hex = row.Size, row.Signed, row.Float, as == TypePtr
+	return l, nil
 }
 
 // LeafKind is the kind of a value.

@@ -91,12 +91,8 @@ func (r recordFields) resolve(a *probe.Arg) (resolved, error) {
 	if err != nil {
 		return resolved{}, err
 	}
-	if a.Type != probe.TypeAuto {
-		if err := retype(&read, a.Type, r.isSystemCall()); err != nil {
-			return resolved{}, err
-		}
-	}
-	return resolved{read, string(r.Def.Fields[at].Name)}, nil
+	read.Leaf, err = read.Leaf.WithType(a.Type, r.isSystemCall())
+	return resolved{read, string(r.Def.Fields[at].Name)}, err
 }
 
 // orAll returns near names; none: the first of all.
@@ -139,26 +135,6 @@ func isFlags(f *format.TypeField, p *tracepoint.Place) bool {
 
 // isSystemCall reports whether addresses in the record are those of programs.
 func (r recordFields) isSystemCall() bool { return strings.HasPrefix(r.FullName(), "syscalls:") }
-
-// retype gives a value the type of the definition. Text at an address is in the memory of the user, or of the kernel.
-func retype(r *probe.Read, as probe.Type, user bool) error {
-	row := as.Info()
-	switch {
-	case as == probe.TypeStr && r.Leaf.Kind == probe.LeafNumber && r.Leaf.Size == 8:
-		r.Leaf = probe.Leaf{Kind: probe.LeafString, User: user}
-		return nil
-	case as == probe.TypeStr && r.Leaf.Kind == probe.LeafNumber:
-		return errors.New("it is a number, and no text")
-	case as == probe.TypeStr:
-		return nil
-	case r.Leaf.Kind != probe.LeafNumber:
-		return fmt.Errorf("it is a text, and no %s", row.Words[0])
-	case row.Float:
-		return errors.New("it is no floating-point number")
-	}
-	r.Leaf = probe.Leaf{Size: row.Size, Signed: row.Signed, Hex: as == probe.TypePtr}
-	return nil
-}
 
 func (b *builder) findRawTracepoint(e *end) error {
 	params, err := b.p.sys.RawTracepoint(e.leg.Target.Text)

@@ -23,12 +23,8 @@ func (v *variant) read(a *probe.Arg) (resolved, error) {
 	if !ok {
 		return r, err
 	}
-	if a.Type != probe.TypeAuto {
-		if err := retype(&read, a.Type, false); err != nil {
-			return resolved{}, err
-		}
-	}
-	return resolved{read: read}, nil
+	read.Leaf, err = read.Leaf.WithType(a.Type, false)
+	return resolved{read: read}, err
 }
 
 // threadRead plans the reading of one of [probe.ThreadWords].

@@ -338,7 +338,7 @@ func (a functionArgs) resolve(arg *probe.Arg) (resolved, error) {
 	if read, err = usercode.Argument(a.f.Machine(), arg.Index, a.lang(), a.isReturn); err != nil {
 		return resolved{}, err
 	}
-	read, err = usercode.WithType(read, arg.Type)
+	read.Leaf, err = read.Leaf.WithType(arg.Type, true)
 	return resolved{read: read}, err
 }
 
@@ -424,6 +424,7 @@ func (a usdtArgs) resolve(arg *probe.Arg) (resolved, error) {
 	if of.Err != nil {
 		return resolved{}, of.Err
 	}
-	read, err := usercode.WithType(of.Read, arg.Type)
+	read, err := of.Read, error(nil)
+	read.Leaf, err = read.Leaf.WithType(arg.Type, true)
 	return resolved{read: read}, err
 }

@@ -55,30 +55,8 @@ func (v *variable) readAs(as probe.Type) (probe.Read, error) {
 	if err != nil {
 		return probe.Read{}, err
 	}
-	return WithType(read, as)
-}
-
-// WithType reads the number of a plan as another type: one of a definition, in place of that which the file names.
-func WithType(read probe.Read, as probe.Type) (probe.Read, error) {
-	info := as.Info()
-	switch {
-	case as == probe.TypeAuto:
-		return read, nil
-	case as == probe.TypeStr && read.Leaf.Kind != probe.LeafNumber:
-		return read, nil
-	case as == probe.TypeStr && (read.Leaf.Size != 8 || read.Leaf.Bits > 0):
-		return probe.Read{}, errors.New("it is too small for the address of a string")
-	case as == probe.TypeStr:
-		read.Leaf = probe.Leaf{Kind: probe.LeafString, Size: probe.MaxString, User: true}
-		return read, nil
-	case read.Leaf.Kind != probe.LeafNumber:
-		return probe.Read{}, fmt.Errorf("it is a string, not a number of type %s", info.Words[0])
-	case info.Float && (read.Leaf.Bits > 0 || info.Size > read.Leaf.Size):
-		return probe.Read{}, fmt.Errorf("it has %d bytes, too few for %s", read.Leaf.Size, info.Words[0])
-	}
-	read.Leaf.Names, read.Leaf.Bool = nil, false
-	read.Leaf.Size, read.Leaf.Signed, read.Leaf.Float, read.Leaf.Hex = info.Size, info.Signed, info.Float, as == probe.TypePtr
-	return read, nil
+	read.Leaf, err = read.Leaf.WithType(as, true)
+	return read, err
 }
 
 // readNumber reads a number, an enumeration or a pointer.

@@ -2,7 +2,6 @@ package usercode
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,24 +138,5 @@ func TestArgumentsInWords(t *testing.T) {
 	read, err := f.Resolve(Where{list[0].Address, AtReturn}, &probe.Arg{Base: probe.BaseReturn})
 	if err != nil || len(read.Leaf.Names) != 3 || string(read.Leaf.Names[0].Name) != "MINUS" || read.Leaf.Names[0].Number != -1 || !read.Leaf.Signed {
 		t.Errorf("got %+v, %v", read, err)
-	}
-}
-
-// TestWithType checks what a definition's type makes of a plan, as of arguments without DWARF.
-func TestWithType(t *testing.T) {
-	word := registerRead(112, 8, false)
-	for as, want := range map[probe.Type]probe.Leaf{
-		probe.TypeAuto: {Size: 8},
-		probe.TypeS32:  {Size: 4, Signed: true},
-		probe.TypePtr:  {Size: 8, Hex: true},
-		probe.TypeF64:  {Size: 8, Float: true},
-		probe.TypeStr:  {Kind: probe.LeafString, Size: probe.MaxString, User: true},
-	} {
-		if got, err := WithType(word, as); err != nil || !reflect.DeepEqual(got.Leaf, want) {
-			t.Errorf("%v: got %+v, %v, want %+v", as, got.Leaf, err, want)
-		}
-	}
-	if got, err := WithType(registerRead(112, 4, true), probe.TypeStr); err == nil {
-		t.Errorf("got %+v of 4 bytes as a string", got)
 	}
 }

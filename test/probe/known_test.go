@@ -107,7 +107,7 @@ func knownProbes(t *testing.T) []string {
 		`usdt:library:called (arg:0/name(n), path:` + library + `) | id:library_probe |`,
 
 		`tp:task:task_rename (arg:*) | id:tp, if:newcomm~"renamed-*" |`,
-		`raw_tp:task_rename (arg:task.pid/name(pid), arg:task.comm/name(oldcomm), arg:comm:str/name(newcomm), ` +
+		`raw_tp:task_rename (arg:task.pid/name(pid), arg:task.comm/name(oldcomm), arg:comm::cast<u64>:str/name(newcomm), ` +
 			`arg:task.signal.oom_score_adj/name(oom_score_adj)) | id:raw_tp, if:newcomm~"renamed-*" |`,
 		`raw_tp:task_rename (arg:task.real_parent.tgid/name(parent), arg:task.real_parent::cast<struct task_struct *>.tgid/name(again)) | id:chain, if:arg:comm:str=="renamed-0" |`,
 		`tp:syscalls:sys_enter_clock_nanosleep (arg:flags) ~~ tp:syscalls:sys_exit_clock_nanosleep (arg:ret) | id:calls, if:ret>=0 |`,
