@@ -1009,6 +1009,9 @@ type Session struct {
 	RecorderPid   uint32                 `protobuf:"varint,20,opt,name=recorder_pid,json=recorderPid,proto3" json:"recorder_pid,omitempty"`
 	Sources       []*Source              `protobuf:"bytes,21,rep,name=sources,proto3" json:"sources,omitempty"`
 	Caches        []*Cache               `protobuf:"bytes,22,rep,name=caches,proto3" json:"caches,omitempty"`
+	Prepare       string                 `protobuf:"bytes,23,opt,name=prepare,proto3" json:"prepare,omitempty"`      // WHEN of --prepare, as it was typed; empty: it was not given
+	Activate      string                 `protobuf:"bytes,24,opt,name=activate,proto3" json:"activate,omitempty"`    // WHEN of --activate
+	Requested     int64                  `protobuf:"varint,25,opt,name=requested,proto3" json:"requested,omitempty"` // when the window was to open; 0: as soon as possible
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1195,6 +1198,27 @@ func (x *Session) GetCaches() []*Cache {
 		return x.Caches
 	}
 	return nil
+}
+
+func (x *Session) GetPrepare() string {
+	if x != nil {
+		return x.Prepare
+	}
+	return ""
+}
+
+func (x *Session) GetActivate() string {
+	if x != nil {
+		return x.Activate
+	}
+	return ""
+}
+
+func (x *Session) GetRequested() int64 {
+	if x != nil {
+		return x.Requested
+	}
+	return 0
 }
 
 // Task is one thread under one name.
@@ -3230,7 +3254,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06period\x18\x03 \x01(\x03R\x06period\"2\n" +
 	"\bKeyValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xae\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x82\x06\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -3256,7 +3280,10 @@ const file_wprof_proto_rawDesc = "" +
 	"\trange_end\x18\x13 \x01(\x03R\brangeEnd\x12!\n" +
 	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\x12'\n" +
 	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\x12$\n" +
-	"\x06caches\x18\x16 \x03(\v2\f.wprof.CacheR\x06caches\"\xaf\x02\n" +
+	"\x06caches\x18\x16 \x03(\v2\f.wprof.CacheR\x06caches\x12\x18\n" +
+	"\aprepare\x18\x17 \x01(\tR\aprepare\x12\x1a\n" +
+	"\bactivate\x18\x18 \x01(\tR\bactivate\x12\x1c\n" +
+	"\trequested\x18\x19 \x01(\x03R\trequested\"\xaf\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +

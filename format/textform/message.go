@@ -37,7 +37,7 @@ const (
 func valueForms() map[protoreflect.FullName]valueForm {
 	return map[protoreflect.FullName]valueForm{
 		"wprof.Session.id": valueHex, "wprof.Session.close": valueTime,
-		"wprof.Session.range_start": valueTime, "wprof.Session.range_end": valueTime,
+		"wprof.Session.range_start": valueTime, "wprof.Session.range_end": valueTime, "wprof.Session.requested": valueTime,
 		"wprof.Task.flags": valueTaskFlags, "wprof.Module.build_id": valueHex, "wprof.Module.base": valueHex,
 		"wprof.Module.kind": valueEnum, "wprof.TypeField.type": valueEnum, "wprof.TypeField.hint": valueEnum,
 		"wprof.EventType.shape": valueEnum, "wprof.EventType.on": valueEnum, "wprof.EventType.interrupts": valueEnum, "wprof.Wait.file": valueEnum,
