@@ -550,3 +550,20 @@ func TestProbesHaveTables(t *testing.T) {
 		t.Errorf("%q", rows)
 	}
 }
+
+// The session has the columns of the JSON header, also of how a recording was scheduled.
+func TestSessionHasTheRequestedInstant(t *testing.T) {
+	for text, want := range map[string]string{
+		`prepare="+5s" activate="/10s" requested=-0.002`: `"activate":"/10s"`,
+		``: `"activate":null`,
+	} {
+		got, _, err := write(t, fromtext.Stream(t, "section host=h boot_id=b open=1000000000 "+text+"\n clock monotonic=1000000000 realtime=1700000000502000000\nend close=+1s\n"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := got.rows(t, "session")
+		if len(rows) != 1 || !strings.Contains(rows[0], want) || text != "" && !strings.Contains(rows[0], `"requested_time":"2023-11-14T22:13:20.500000000Z"`) {
+			t.Errorf("%s: %q, want %s", text, rows, want)
+		}
+	}
+}

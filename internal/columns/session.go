@@ -49,6 +49,11 @@ func sessionFields() []field[sessionRow] {
 		text("arch", func(r *sessionRow) string { return r.Machine }),
 		text("uuid", func(r *sessionRow) string { return r.UUID }),
 		text("start_time", func(r *sessionRow) string { return r.opened(records.Nanoseconds) }),
+		optionalText("prepare", func(r *sessionRow) (string, bool) { return r.Prepare, r.Prepare != "" }),
+		optionalText("activate", func(r *sessionRow) (string, bool) { return r.Activate, r.Activate != "" }),
+		optionalText("requested_time", func(r *sessionRow) (string, bool) {
+			return r.Requested.Format(records.Nanoseconds), !r.Requested.IsZero()
+		}),
 		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
 		optionalInteger("lost", func(r *sessionRow) (int64, bool) { return r.lost, r.isWhole }),
 		text("time_unit", func(*sessionRow) string { return "ns" }),

@@ -36,6 +36,10 @@ type RecordingReport struct {
 	Caches        []CacheReport   `json:"caches"`
 	Start         *string         `json:"start"`
 	OpenNs        int64           `json:"open_ns"`
+	Prepare       *string         `json:"prepare"`
+	Activate      *string         `json:"activate"`
+	Requested     *string         `json:"requested"`
+	RequestedNs   *int64          `json:"requested_ns"`
 	DurationNs    *int64          `json:"duration_ns"`
 	SuspendedNs   int64           `json:"suspended_ns"`
 	ClockSetNs    int64           `json:"clock_set_ns"`
@@ -268,9 +272,10 @@ func (r *Recording) report() RecordingReport {
 		Cost: costReport(r.Cost),
 	}
 	out.setCPUs(topology.Of(s))
-	if start := r.start(); !start.IsZero() {
-		text := start.Format(time.RFC3339Nano)
-		out.Start = &text
+	out.Start = timeOrNull(r.start())
+	out.Prepare, out.Activate = orNull(s.Prepare), orNull(s.Activate)
+	if s.Requested != 0 {
+		out.Requested, out.RequestedNs = timeOrNull(format.WallTime(r.Clocks, s.Requested)), &s.Requested
 	}
 	j := r.jumps()
 	out.SuspendedNs, out.ClockSetNs = j.suspended, j.set
@@ -286,6 +291,13 @@ func (r *Recording) report() RecordingReport {
 		out.KeptToNs = &to
 	}
 	return out
+}
+
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return orNull(t.Format(time.RFC3339Nano))
 }
 
 func setting(kv *format.KeyValue) SettingReport { return SettingReport{kv.Key, kv.Value} }

@@ -65,6 +65,7 @@ func (r *Recording) printSession(w io.Writer) {
 		fact(w, "CPUs", "%s", cores(&t))
 	}
 	fact(w, "recorded", "%s", r.when())
+	r.printSchedule(w)
 	r.printJumps(w)
 	if len(s.Command) > 0 {
 		factWords(w, "command", cmdline.Quoted(s.Command), ` \`)
@@ -84,6 +85,27 @@ func (r *Recording) printSession(w io.Writer) {
 	if len(s.Sources) > 0 {
 		fact(w, "sources", "%s", sources(s.Sources))
 	}
+}
+
+// printSchedule prints when the recording was to be prepared and to begin, if its user said so.
+func (r *Recording) printSchedule(w io.Writer) {
+	s := r.Session
+	if s.Prepare != "" {
+		fact(w, "prepared", "--prepare %s", name(s.Prepare))
+	}
+	if s.Activate == "" {
+		return
+	}
+	text := "--activate " + name(s.Activate)
+	if s.Requested != 0 {
+		if at := format.WallTime(r.Clocks, s.Requested); !at.IsZero() {
+			text += ", which was " + at.Round(time.Microsecond).Format("2006-01-02 15:04:05.000000 UTC")
+		}
+		if late := time.Duration(format.Sum(s.Open, -s.Requested)); late != 0 {
+			text += fmt.Sprintf("; the window opened %s later", late)
+		}
+	}
+	fact(w, "activated", "%s", text)
 }
 
 func sources(all []*format.Source) string {

@@ -38,6 +38,9 @@ type header struct {
 	Machine    string            `json:"arch" doc:"its architecture, as uname -m shows it"`
 	UUID       string            `json:"uuid" doc:"identifies the recording: the same in all files made of it; of several recordings that of the first"`
 	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty if not known"`
+	Prepare    string            `json:"prepare,omitempty" doc:"when the recording was to be prepared: wprof-record --prepare, as it was typed; of several recordings that of the first, as in the next two"`
+	Activate   string            `json:"activate,omitempty" doc:"when the window was to open: wprof-record --activate, as it was typed"`
+	Requested  string            `json:"requested_time,omitempty" doc:"the instant that this was: RFC 3339, UTC, nanoseconds; start_time is when the window opened"`
 	Start      *instant          `json:"start_ts" doc:"start of the output: 0, or the start of the range given by --start; the output covers start_ts to start_ts + dur"`
 	Lost       *uint64           `json:"lost" doc:"number of events that the recorder lost in the whole recording; null with --stream, and if the capture is damaged"`
 	TimeUnit   string            `json:"time_unit" doc:"unit of all times and durations: s, or ns with --time ns"`
@@ -71,6 +74,10 @@ func newHeader(about *records.Session, window records.Window, o *Options, l *lay
 	}
 	if !about.Opened.IsZero() {
 		h.Timestamp, h.StartTime = about.Opened.Format(time.RFC3339), about.Opened.Format(records.Nanoseconds)
+	}
+	h.Prepare, h.Activate = about.Prepare, about.Activate
+	if !about.Requested.IsZero() {
+		h.Requested = about.Requested.Format(records.Nanoseconds)
 	}
 	return h
 }

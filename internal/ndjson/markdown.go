@@ -11,7 +11,7 @@ import (
 func Markdown() ([]byte, error) {
 	p := &page{}
 	p.text(introduction)
-	p.text("## The header\n\nOne line. All fields but `metadata` and `extras` are always there:\n")
+	p.text("## The header\n\nOne line. All fields that are not optional are always there:\n")
 	p.example(exampleHeader())
 	p.fields(reflect.TypeFor[header]())
 	p.text("## Stacks\n\n" + aboutStacks)

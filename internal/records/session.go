@@ -24,6 +24,11 @@ type Session struct {
 	Groups   []string  // groups of kinds that were recorded
 	Probes   bool      // user-defined probes were recorded
 	Opened   time.Time // when the first window opened, UTC; zero: not known
+
+	// Prepare and Activate are how the user of the first recording gave when to prepare it and to open its window, "" if at once;
+	// Requested is when it was to open, UTC; zero: as soon as possible, or not known.
+	Prepare, Activate string
+	Requested         time.Time
 }
 
 // Nanoseconds is the layout of [Session.Opened]: RFC 3339 with all nine digits.
@@ -32,6 +37,10 @@ const Nanoseconds = "2006-01-02T15:04:05.000000000Z"
 // Describe converts a session.
 func Describe(s *format.Session) Session {
 	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Release: valid(s.KernelRelease), Machine: valid(s.Machine), UUID: s.UUID(), Opened: format.WallTime(s.Clocks, s.Open)}
+	out.Prepare, out.Activate = valid(s.Prepare), valid(s.Activate)
+	if s.Requested != 0 {
+		out.Requested = format.WallTime(s.Clocks, s.Requested)
+	}
 	for _, source := range s.Sources {
 		if source.GetPeriod() > 0 {
 			out.TimerHz = (int64(time.Second) + source.Period/2) / source.Period
