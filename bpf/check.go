@@ -44,7 +44,8 @@ func (p *Preloaded) hold(id int, program *ebpf.Program) error {
 	return nil
 }
 
-func (p *Preloaded) release() {
+// Release closes what was kept for [Load], which does it too.
+func (p *Preloaded) Release() {
 	for _, program := range p.targets {
 		_ = program.Close()
 	}

@@ -101,7 +101,7 @@ func (t *Tracer) SampleCPU(cpu int) error {
 	return nil
 }
 
-// beginSampleEvent attaches the program to an event, and enables it if the tracer is armed.
+// beginSampleEvent attaches the program to an event, and enables it if the others are enabled.
 func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
 		return err
@@ -230,14 +230,15 @@ func (e SampleEvent) enable() error {
 // stagger returns the time over which the events are started, so that CPUs are not all interrupted at the same time.
 func (s *Sample) stagger() time.Duration { return min(s.Interval(), 10*time.Millisecond) }
 
-// startSampling returns when all events are enabled.
-func (t *Tracer) startSampling() error {
+// StartSampling returns when all events are enabled, which takes up to 10 ms. No sample is written before [Tracer.Arm].
+func (t *Tracer) StartSampling() error {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
-	t.started = true
-	if len(t.samples) == 0 {
+	if t.started || len(t.samples) == 0 {
+		t.started = true
 		return nil
 	}
+	t.started = true
 	begin, step := time.Now(), t.options.Sample.stagger()/time.Duration(len(t.samples))
 	for i, event := range t.samples {
 		time.Sleep(time.Until(begin.Add(time.Duration(i) * step)))

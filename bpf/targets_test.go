@@ -45,7 +45,7 @@ func TestProgramsStayUntilTheyAreProbed(t *testing.T) {
 	if !isLoaded() {
 		t.Error("the program has not been kept")
 	}
-	read.release()
+	read.Release()
 	for end := time.Now().Add(10 * time.Second); isLoaded(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the program is never unloaded")

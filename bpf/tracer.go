@@ -37,7 +37,7 @@ type Tracer struct {
 
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
-	started  bool                    // armed
+	started  bool                    // the events are enabled
 	onEvent  func(SampleEvent) error // see OnSampleEvent; nil: none
 
 	awaited process // see FollowFromExec
@@ -64,7 +64,7 @@ func Load(o Options) (*Tracer, error) {
 			return nil, err
 		}
 	}
-	defer read.release()
+	defer read.Release()
 	o.Preloaded = nil // the tracer keeps its options, and this is large
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -340,15 +340,15 @@ func attachIterator(program *ebpf.Program) (*link.Iter, error) {
 	return iter, nil
 }
 
-// Arm makes the programs write records from now on.
+// Arm makes the programs write records from now on, and starts the samples unless [Tracer.StartSampling] has.
 func (t *Tracer) Arm() error {
+	if err := t.StartSampling(); err != nil {
+		return err
+	}
 	if err := t.freezeCalls(false); err != nil {
 		return err
 	}
-	if err := t.setArmed(true); err != nil {
-		return err
-	}
-	return t.startSampling()
+	return t.setArmed(true)
 }
 
 // Disarm ends that. When it returns, no program is still writing a record.
