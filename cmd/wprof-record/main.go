@@ -39,6 +39,7 @@ func tool() cli.Tool {
 				capture.ProbeFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
+			{Title: "When to start", Flags: capture.ScheduleFlags()},
 			capture.ListFlags(),
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. fault: of all page faults, with -f fault, which has those of major ones. lock: of waits for kernel locks, by default with -f lock. -SKIND replaces the defaults, -S+KIND adds to them."},
@@ -77,6 +78,8 @@ func tool() cli.Tool {
 			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "Five seconds as a timeline."},
 			{Command: "wprof-record -o make.wprof -- make -j8", Text: "A command and its children, from the command's exec to its end."},
 			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "One process and its descendants."},
+			{Command: "wprof-record --activate @14:30 -d1m -o lunch.wprof", Text: "One minute from half past two on."},
+			{Command: "wprof-record --activate /1m -d10s -o host.wprof", Text: "Ten seconds from the next full minute on: on several hosts from the same one."},
 			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "Watch losses as they happen."},
 		},
 		Sections: []cli.Section{
@@ -89,7 +92,7 @@ func tool() cli.Tool {
 				"killed, wprof-symbolize FILE.part -o FILE recovers the recording. For a pipe the spool is an unnamed file " +
 				"in $TMPDIR or /var/tmp. The disk needs room for spool and output together."},
 			{Title: "Signals", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
-				"one, or a SIGQUIT, ends the recorder at once and leaves the spool."},
+				"one, or a SIGQUIT, ends the recorder at once and leaves the spool. Before --activate each of them ends the recorder and leaves nothing."},
 		},
 		Hints:        perfHints,
 		AllowCommand: true,

@@ -19,10 +19,17 @@ import (
 // code holds what a recording of stacks needs to name functions: which code is mapped where, its files, and the
 // kernel's symbols as they are when it begins.
 type code struct {
-	watcher *sideband.Watcher
-	modules moduleWatch
-	packed  chan packedSymbols
-	procs   int // GOMAXPROCS as it was
+	watcher  *sideband.Watcher
+	modules  moduleWatch
+	packed   chan packedSymbols
+	gathered gatheredCode
+	procs    int // GOMAXPROCS as it was
+}
+
+// gatheredCode is what the spool gets before the window opens.
+type gatheredCode struct {
+	kallsyms, modules, buildID []byte // nil: the kernel has none
+	functions                  []byte // records of the side-band
 }
 
 type packedSymbols struct {
@@ -79,35 +86,44 @@ func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	})
 }
 
-// begin writes what is known before the window opens to the spool.
-func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
+// gather reads what exists already: symbols and code of the kernel, mappings, and if commands is set command lines.
+func (c *code) gather(tracer *bpf.Tracer, commands bool) error {
 	p := <-c.packed
-	if p.err == nil {
-		p.err = w.Kallsyms(p.kallsyms)
-	}
 	if p.err != nil {
 		return p.err
 	}
+	g := gatheredCode{kallsyms: p.kallsyms, buildID: kernelBuildID("/sys/kernel/notes")}
 	// A kernel without modules has no such file.
 	if modules, err := os.ReadFile("/proc/modules"); err == nil {
 		c.modules.begin(modules)
-		if err := w.Modules(modules); err != nil {
+		g.modules = modules
+	}
+	var err error
+	if g.functions, err = loadedFunctions(tracer, p.images); err != nil { // before Start, which may use up the limit of open files
+		return err
+	}
+	c.gathered = g
+	return c.watcher.Start(commands)
+}
+
+// write writes what was gathered, and what has happened since, to the spool.
+func (c *code) write(w *spool.Writer) error {
+	g := c.gathered
+	c.gathered = gatheredCode{}
+	if err := w.Kallsyms(g.kallsyms); err != nil {
+		return err
+	}
+	if g.modules != nil {
+		if err := w.Modules(g.modules); err != nil {
 			return err
 		}
 	}
-	if id := kernelBuildID("/sys/kernel/notes"); id != nil {
-		if err := w.KernelBuildID(id); err != nil {
+	if g.buildID != nil {
+		if err := w.KernelBuildID(g.buildID); err != nil {
 			return err
 		}
 	}
-	loaded, err := loadedFunctions(tracer, p.images) // before Start, which may use up the limit of open files
-	if err != nil {
-		return err
-	}
-	if err := c.watcher.Start(); err != nil {
-		return err
-	}
-	return w.Sideband(c.watcher.Drain(loaded))
+	return w.Sideband(c.watcher.Drain(g.functions))
 }
 
 // kernelBuildID returns the build-id in the kernel's notes (kernel/ksysfs.c); nil: it has none.

@@ -49,6 +49,7 @@ type Config struct {
 	CPUs         int
 	Metadata     []*format.KeyValue
 	CommandLine  []string
+	Schedule     schedule
 }
 
 const defaultDuration = time.Second
@@ -101,6 +102,9 @@ func configure(inv *cli.Invocation) (*Config, error) {
 		return nil, cli.Usagef("--lines needs names of functions: leave out --symbolize=no, or --lines, and use wprof-symbolize")
 	case cfg.Lines && inv.Bool("live"):
 		return nil, cli.Usagef("--lines does not work with --live: use wprof-symbolize on the file")
+	}
+	if err := cfg.setSchedule(inv); err != nil {
+		return nil, err
 	}
 	if cfg.Probes, err = readProbes(inv.Strings("probe")); err != nil {
 		return nil, cli.Usagef("--probe: %w", err)

@@ -17,13 +17,9 @@ import (
 )
 
 // describe returns the description of the session: the machine, the command line and the settings. The window's times are
-// not known yet.
+// not known yet, nor are its clocks.
 func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 	cpus, err := proc.CPUs("/sys")
-	if err != nil {
-		return nil, err
-	}
-	clocks, err := proc.ReadClocks()
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +35,13 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		Machine:       host.Machine,
 		Cpus:          cpus,
 		Caches:        proc.ReadTopology("/sys", cpus),
-		Clocks:        []*format.ClockSnapshot{clocks},
 		Command:       validWords(cfg.CommandLine),
 		Config:        resolved(cfg),
 		Metadata:      cfg.Metadata,
 		Version:       cli.Version(),
 		RecorderPid:   uint32(os.Getpid()),
+		Prepare:       cfg.Schedule.Prepare.Text,
+		Activate:      cfg.Schedule.Activate.Text,
 	}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 
 // hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. For CPUs that go offline nothing is to be done: the
 // kernel removes their perf events, and what they wrote is still read.
+//
+// A nil hotplug reports nothing.
 type hotplug struct {
 	events  *os.File
 	started bool
@@ -36,12 +38,16 @@ func openHotplug() (*hotplug, error) {
 	return &hotplug{events: os.NewFile(uintptr(fd), "uevents"), done: make(chan struct{})}, nil
 }
 
-// start calls online with each CPU that has come online since openHotplug, and modules when kernel modules were loaded or
+// start calls online with each CPU that has come online since openHotplug, and modules, if it is not nil, when kernel modules were loaded or
 // unloaded, until close.
 func (h *hotplug) start(online func(cpu int), modules func()) {
-	h.started = true
-	go h.read(online, modules)
+	if h != nil {
+		h.started = true
+		go h.read(online, modules)
+	}
 }
+
+func (h *hotplug) isStarted() bool { return h != nil && h.started }
 
 func (h *hotplug) read(online func(cpu int), modules func()) {
 	defer close(h.done)
@@ -57,7 +63,7 @@ func (h *hotplug) read(online func(cpu int), modules func()) {
 		if cpu, ok := cameOnline(message[:n]); ok {
 			online(cpu)
 		}
-		if changesModules(message[:n]) {
+		if modules != nil && changesModules(message[:n]) {
 			modules()
 		}
 	}
@@ -91,6 +97,9 @@ func changesModules(message []byte) bool {
 
 // close returns when no more CPUs are reported.
 func (h *hotplug) close() {
+	if h == nil {
+		return
+	}
 	_ = h.events.Close()
 	if h.started {
 		<-h.done

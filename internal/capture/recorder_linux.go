@@ -2,9 +2,7 @@ package capture
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -13,9 +11,7 @@ import (
 	"wprof/bpf"
 	"wprof/format"
 	"wprof/internal/proc"
-	"wprof/internal/sideband"
 	"wprof/internal/spool"
-	"wprof/internal/tracepoint"
 )
 
 const (
@@ -55,9 +51,12 @@ type recorder struct {
 	hotplug *hotplug      // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
-	beforeOpen     func()          // called just before the window opens
+	beforeOpen     func()          // called a moment before the window opens
+	opening        func()          // called when it opens
 	afterClose     func()          // called when it has closed
 	opened         chan struct{}   // closed when the window is open, or will never be
+	openAt         int64           // when the window is to open, CLOCK_MONOTONIC ns; 0: as soon as possible
+	openBy         int64           // later it does not open; 0: no limit
 	openedAt       int64           // CLOCK_MONOTONIC ns; 0: the window has not opened
 	closedAt       int64
 	before         []bpf.ProgramStat // when the window opened
@@ -68,24 +67,26 @@ type recorder struct {
 	unread         []int        // processes whose command lines could not be read
 	unsampled      error        // why CPUs that came online are not sampled, or why mappings there are not known
 	counts         *probeCounts // nil: no probe counts
+	gathered       bool         // gather was called
+	threads        int          // of the machine; 0: not counted
 	generation     uint32
 	bumped         *bump // the last change of generation
 	err            error
 }
 
-// prepare loads and attaches the kernel programs, and begins the spool.
-func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (*recorder, error) {
+// attach loads and attaches the kernel programs. Until the window opens they only check whether it has.
+func attach(cfg *Config, writer *spool.Writer, cmd *command, gatherSoon bool) (*recorder, error) {
 	r := &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
-	if err := r.prepare(session); err != nil {
+	if err := r.attach(gatherSoon); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *recorder) prepare(session *format.Session) (err error) {
+func (r *recorder) attach(gatherSoon bool) (err error) {
 	cfg := r.cfg
-	if cfg.Stacks.Any() {
+	if gatherSoon && cfg.Stacks.Any() {
 		r.code = beginCode()
 	}
 	// CPUs are seldom added or removed: a recording works without the kernel's messages about it.
@@ -96,9 +97,6 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	cfg.Kernel.Preloaded = nil
 	r.unwind = startUnwinder(r.tracer, cfg)
 	r.offCPUPlace = r.tracer.OffCPUPlace()
-	if r.tasks, err = r.taskLists(); err != nil {
-		return err
-	}
 	if r.wake, err = newWake(r.tracer.Wakeups()); err != nil {
 		return err
 	}
@@ -112,27 +110,11 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		rings = append(rings, one)
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
-	header := spool.Header{
-		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.Off&format.GroupSched != 0, Sources: cfg.Stacks.sources(),
-		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
+	if !gatherSoon {
+		r.hotplug.start(r.sampleCPU, nil)
+		r.threads, err = countThreads(r.tracer)
 	}
-	if err := r.writer.Begin(header); err != nil {
-		return err
-	}
-	layouts, err := tracepoint.AppendLayouts(nil, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes))
-	if err != nil {
-		return err
-	}
-	if err := r.writer.Layouts(layouts); err != nil {
-		return err
-	}
-	if err := r.beginSide(); err != nil {
-		return err
-	}
-	if r.hotplug != nil {
-		r.hotplug.start(r.cameOnline, r.modulesChanged)
-	}
-	return nil
+	return err
 }
 
 // sink returns the spool, behind a counter if there is to be one.
@@ -158,43 +140,6 @@ func (r *recorder) taskLists() (*taskLists, error) {
 		}
 	}
 	return lists, err
-}
-
-// modulesChanged reports the functions of kernel modules that were loaded, and the modules that were unloaded.
-func (r *recorder) modulesChanged() {
-	if r.code != nil {
-		r.code.modulesChanged()
-	}
-}
-
-// cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
-// recorded in any case.
-func (r *recorder) cameOnline(cpu int) {
-	var err error
-	if r.code != nil {
-		err = r.code.watcher.AddCPU(cpu)
-	}
-	if err == nil {
-		err = r.tracer.SampleCPU(cpu)
-	}
-	if err != nil {
-		r.unsampled = errors.Join(r.unsampled, fmt.Errorf("CPU %d came online: %w", cpu, err))
-	}
-}
-
-// beginSide starts the side-band: mappings for samples, and the command lines of processes that exist already.
-func (r *recorder) beginSide() error {
-	if r.code == nil {
-		var commands []byte
-		commands, r.unread = sideband.CommandLines()
-		return r.writer.Sideband(commands)
-	}
-	if err := r.code.watch(r.tracer, filesNeeded(r.cfg)+maxWanted); err != nil {
-		return err
-	}
-	r.unwind.useFiles(r.code.watcher.Files())
-	r.drain.side = r.code.watcher.Drain
-	return r.code.begin(r.writer, r.tracer)
 }
 
 // Run records until the duration is over or Stop is called, on a thread with a priority of its own.
@@ -226,10 +171,8 @@ func (r *recorder) Stop() { r.wake.Call() }
 
 // Close detaches the kernel programs.
 func (r *recorder) Close() {
-	if r.hotplug != nil {
-		r.hotplug.close()
-		r.hotplug = nil
-	}
+	r.hotplug.close()
+	r.hotplug = nil
 	if r.tasks != nil {
 		r.tasks.abandon()
 	}
@@ -271,20 +214,30 @@ func (r *recorder) record() error {
 	return r.end()
 }
 
-// openWindow arms the programs before it lists the threads, so that those that begin meanwhile are not missed.
+// openWindow arms the programs before it lists the threads, so that those that begin meanwhile are not missed. Both are done just before the
+// instant at which the window is to open.
 func (r *recorder) openWindow() error {
+	if err := r.awaitListing(); err != nil {
+		return err
+	}
 	if err := r.tracer.Arm(); err != nil {
 		return err
 	}
 	if err := r.listTasks(); err != nil {
 		return err
 	}
-	var err error
-	if r.before, err = r.tracer.Programs(); err != nil {
+	listed := proc.Monotonic()
+	before, err := r.tracer.Programs()
+	if err != nil {
 		return err
 	}
+	r.before = before
 	r.beforeOpen()
-	open := proc.Monotonic()
+	open, err := r.awaitOpening(listed)
+	if err != nil {
+		return err
+	}
+	r.opening()
 	if err := r.writer.Open(open); err != nil {
 		return err
 	}
@@ -496,10 +449,12 @@ func (r *recorder) tail() (spool.Tail, error) {
 
 // unreadProcesses returns the processes whose files in /proc could not be read, because they hang.
 func (r *recorder) unreadProcesses() []int {
+	unread := slices.Clone(r.unread)
 	if r.code != nil && r.code.watcher != nil {
-		return r.code.watcher.Unread()
+		unread = append(unread, r.code.watcher.Unread()...)
 	}
-	return r.unread
+	slices.Sort(unread)
+	return slices.Compact(unread)
 }
 
 // skipped returns the events for which the kernel did not run a program, because it was running on that CPU already. It

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,34 +89,35 @@ func run(inv *cli.Invocation, boost *booster) error {
 		return err
 	}
 	defer out.Abort()
-	// Not earlier: opening a FIFO waits for its reader, and the first signal must end that.
-	inv.HandleStop()
 	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
 }
 
 // session is one run of the tool from the checks to the report.
 type session struct {
-	inv       *cli.Invocation
-	cfg       *Config
-	out       *cli.Output
-	started   int64
-	written   counter // what went to out
-	command   *command
-	processes *processes // nil: no --pid
-	spool     *spool.Writer
-	rec       *recorder
-	boost     *booster
-	stats     io.Closer // nil: the kernel does not measure the programs
-	summary   assemble.Summary
-	ended     chan struct{} // closed at the end
-	early     error         // why the recording ended early; nil: it did not
-	unnamed   string        // a warning about missing names; "": none
-	hung      []string      // files whose file systems do not respond
+	inv         *cli.Invocation
+	cfg         *Config
+	out         *cli.Output
+	description *format.Session
+	isLast      bool // the window was prepared at the last moment
+	started     int64
+	written     counter // what went to out
+	command     *command
+	processes   *processes // nil: no --pid
+	creating    sync.Mutex // held while spool is being created
+	spool       *spool.Writer
+	rec         *recorder
+	boost       *booster
+	stats       io.Closer // nil: the kernel does not measure the programs
+	summary     assemble.Summary
+	ended       chan struct{} // closed at the end
+	early       error         // why the recording ended early; nil: it did not
+	unnamed     string        // a warning about missing names; "": none
+	hung        []string      // files whose file systems do not respond
 }
 
 func (s *session) run() error {
-	if err := s.prepare(); err != nil {
+	if err := s.setUp(); err != nil {
 		return s.withRoomHint(err)
 	}
 	stop := s.supervise()
@@ -140,14 +142,14 @@ func (s *session) run() error {
 	return s.report()
 }
 
-// prepare creates the spool and the command's process, and loads the kernel programs.
+// prepare creates the spool and the command's process, and loads the kernel programs. A signal that ends the process meanwhile finds what it
+// must remove.
 func (s *session) prepare() error {
 	host, err := proc.ReadHost()
 	if err != nil {
 		return err
 	}
-	description, err := describe(s.cfg, host)
-	if err != nil {
+	if s.description, err = describe(s.cfg, host); err != nil {
 		return err
 	}
 	if err := s.createSpool(); err != nil {
@@ -162,20 +164,25 @@ func (s *session) prepare() error {
 	}
 	// After the command has been started: its limits are its own.
 	proc.RaiseFileLimit(4 * filesNeeded(s.cfg))
-	if s.rec, err = prepare(s.cfg, s.spool, description, s.command); err != nil {
+	soon, err := s.gatherSoon()
+	if err != nil {
 		return err
 	}
-	if s.cfg.Stats {
-		if s.stats, err = s.rec.tracer.EnableStats(); err != nil {
-			return err
-		}
-		s.inv.Warnf("--stats makes the kernel measure every BPF program on this machine until the recording ends, which costs about 40 ns per run")
+	if s.rec, err = attach(s.cfg, s.spool, s.command, soon); err != nil || !soon {
+		return err
 	}
-	return nil
+	return s.rec.gather()
 }
 
 // createSpool creates the spool, beside the output if that is a named file, so that it is found if the recorder is killed.
 func (s *session) createSpool() (err error) {
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	s.inv.OnAbort(func() {
+		s.creating.Lock()
+		defer s.creating.Unlock()
+		s.abandon()
+	})
 	err = cli.AsUser(func() (err error) {
 		if s.out.IsNamed() {
 			s.spool, err = spool.Create(s.cfg.Output + ".part")
@@ -188,7 +195,6 @@ func (s *session) createSpool() (err error) {
 		return err
 	}
 	go s.watchDisk(s.spool.Name()) // not later: Keep may change it
-	s.inv.OnAbort(s.abandon)
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
 	}
@@ -211,6 +217,9 @@ func (s *session) dropUnopened() {
 
 // abandon runs before a signal ends the recorder. It takes no lock that recording or writing may hold.
 func (s *session) abandon() {
+	if s.spool == nil {
+		return
+	}
 	s.dropUnopened()
 	if !s.out.IsNamed() || !s.spool.Opened() {
 		return
@@ -245,6 +254,7 @@ func (s *session) commandOutput() *os.File {
 func (s *session) record() error {
 	s.rec.signalled = s.inv.Stopped()
 	s.rec.beforeOpen, s.rec.afterClose = s.boost.End, func() { s.boost = beginBoost() }
+	s.rec.opening = s.inv.HandleStop // until then a signal ends this process, and nothing is left
 	if s.cfg.Verbose {
 		go s.printOpen()
 	}
@@ -252,7 +262,7 @@ func (s *session) record() error {
 		return s.recordLive()
 	}
 	if err := s.rec.Run(); err != nil {
-		return s.salvage(err)
+		return s.salvage(s.notOpened(err))
 	}
 	s.rec.Close()
 	recorded, err := s.spool.Spool()
@@ -327,7 +337,7 @@ func (s *session) recordLive() error {
 	if err == nil || s.outgrew(err) {
 		return downstream
 	}
-	return err
+	return s.notOpened(err)
 }
 
 // outgrew reports whether a recording has ended early because its spool could not grow, and stores the reason.
@@ -485,7 +495,7 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	for _, text := range append([]string{s.unopened(), s.unnamed, s.hungText()}, generatedTexts(s.summary.Generated)...) {
+	for _, text := range append([]string{s.lateText(), s.unopened(), s.unnamed, s.hungText()}, generatedTexts(s.summary.Generated)...) {
 		if text != "" {
 			s.inv.Warnf("%s", text)
 		}

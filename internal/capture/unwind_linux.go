@@ -55,13 +55,14 @@ type refusal struct {
 // waits for these: a file may be on a file system that does not respond.
 type unwinder struct {
 	tracer   *bpf.Tracer
+	offCPU   bool // stacks of blocked threads are taken
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	queue    *unwindQueue
 	held     atomic.Pointer[sideband.Files] // files of processes that may have ended
 	bootID   string
 	indexed  time.Time                            // when the index of the cache was written
-	blocked  int                                  // passes over blocked threads that may follow
+	blocked  atomic.Int32                         // passes over blocked threads that may follow
 	hiding   map[bpf.UnwindFile]bpf.MissedMapping // tables that the last one missed, which hide others
 	isReady  chan struct{}                        // closed when the tables of the requested processes are made, and those that were kept are loaded
 	limit    time.Time                            // of waiting for that
@@ -90,9 +91,8 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 		return nil
 	}
 	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, refused: map[bpf.UnwindFile]refusal{}, isReady: make(chan struct{})}
-	if cfg.Stacks.OffCPU {
-		u.blocked = blockedPasses
-	}
+	u.offCPU = cfg.Stacks.OffCPU
+	u.walkBlocked()
 	if cfg.UnwindCache != "" {
 		u.cache, _ = unwind.OpenCache(cfg.UnwindCache) // without it all tables are made
 	}
@@ -110,6 +110,13 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 func (u *unwinder) useFiles(files *sideband.Files) {
 	if u != nil {
 		u.held.Store(files)
+	}
+}
+
+// walkBlocked lets the tables be made that the stacks of blocked threads need.
+func (u *unwinder) walkBlocked() {
+	if u != nil && u.offCPU {
+		u.blocked.Store(blockedPasses)
 	}
 }
 
@@ -172,7 +179,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 		isMaking := u.queue.isBusy() // read first: a table that is made in between is in the index or is waited for
 		isPending := u.keepIndex()
 		switch {
-		case len(missed) > 0 || u.blocked > 0:
+		case len(missed) > 0 || u.blocked.Load() > 0:
 			sleep(missedPause, -1)
 		case isMaking || isPending:
 			sleep(indexInterval, u.tables.MissedFD())
@@ -200,7 +207,7 @@ func (u *unwinder) addRequested(command []string, pids []int32) {
 // missed returns the mappings of files whose tables stacks needed. Threads that are blocked throughout the window need theirs when it
 // closes, so their stacks are walked early.
 func (u *unwinder) missed() (map[bpf.UnwindFile]bpf.MissedMapping, error) {
-	walk := u.blocked > 0 && !u.queue.isBehind(u.hiding)
+	walk := u.blocked.Load() > 0 && !u.queue.isBehind(u.hiding)
 	if walk {
 		if err := u.tracer.ReadBlocked(io.Discard, math.MaxInt64); err != nil {
 			return nil, err
@@ -209,10 +216,10 @@ func (u *unwinder) missed() (map[bpf.UnwindFile]bpf.MissedMapping, error) {
 	missed, err := u.tables.Missed()
 	if walk {
 		u.hiding = missed
-		u.blocked--
+		u.blocked.Add(-1)
 	}
 	if walk && len(missed) == 0 {
-		u.blocked = 0
+		u.blocked.Store(0)
 	}
 	return missed, err
 }

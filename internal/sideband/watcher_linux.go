@@ -186,9 +186,10 @@ func (w *Watcher) openEvent(cpu int) (*event, error) {
 // openTime is how long the start and the end of a recording wait for files that do not open.
 const openTime = time.Second
 
-// Start reports what exists already. It is called after Open, so that nothing is missed between the two.
-func (w *Watcher) Start() error {
-	err := w.scan(true)
+// Start reports what exists already, if commands is set with command lines. It is called after Open, so that nothing is missed between the
+// two.
+func (w *Watcher) Start(commands bool) error {
+	err := w.scan(commands)
 	w.WaitForFiles()
 	return err
 }

@@ -46,7 +46,7 @@ func opened(t *testing.T, cfg Config) *Watcher {
 		_ = w.Close()
 		w.Files().Close()
 	})
-	if err := w.Start(); err != nil {
+	if err := w.Start(true); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -516,7 +516,7 @@ func BenchmarkScan(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := w.Start(); err != nil {
+		if err := w.Start(true); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(w.Files().Stats().Opened), "files")

@@ -34,6 +34,8 @@ func tried(command string) string {
 	command = strings.ReplaceAll(command, "sudo ", "")
 	command = regexp.MustCompile(`-d ?[0-9]+(m?s)?\b`).ReplaceAllString(command, "-d300ms")
 	command = strings.ReplaceAll(command, " --open", "") // test/open has a browser
+	command = regexp.MustCompile(`--prepare \S+`).ReplaceAllString(command, "--prepare +100ms")
+	command = regexp.MustCompile(`--activate \S+`).ReplaceAllString(command, "--activate /1s")
 	command = regexp.MustCompile(`\| grep .*`).ReplaceAllString(command, "| cat")
 	return regexp.MustCompile(`\b1234\b`).ReplaceAllString(command, strconv.Itoa(os.Getpid()))
 }
