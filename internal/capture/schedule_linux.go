@@ -13,9 +13,10 @@ import (
 
 const (
 	// gatherTime is how long before the opening gather begins, and gatherThread how much earlier for each thread. It takes 0.3 s on an idle
-	// machine, and one more where file systems do not respond.
+	// machine, and one more where file systems do not respond, or gatherUsual.
 	gatherTime   = 5 * time.Second
 	gatherThread = time.Millisecond
+	gatherUsual  = time.Second
 	// beginTime is how long before the list of threads the spool begins, and beginThread how much earlier for each thread, whose command
 	// lines are read then. From there on the opening is an instant of CLOCK_MONOTONIC.
 	beginTime   = 200 * time.Millisecond
@@ -135,7 +136,11 @@ func (s *session) followClock(t *trigger, least time.Duration) error {
 	if next := t.at.Next(now, least); t.at.Left(now) < 0 || next.Left(now) < t.at.Left(now) {
 		t.at = next
 	}
-	if late := -t.at.Left(now); late > tolerance {
+	late := -t.at.Left(now)
+	if late > onTime && s.isLast {
+		return s.overrun(late)
+	}
+	if late > tolerance {
 		return fmt.Errorf("the %s time (%s) passed %s ago, while the machine was suspended or because its clock was set: nothing was recorded",
 			t.name, s.specOf(t), late.Round(time.Millisecond))
 	}
@@ -183,7 +188,7 @@ func (s *session) awaitActivation() (at when.Instant, err error) {
 	if left < 0 {
 		return at, s.overrun(-left)
 	}
-	s.isLast = left < s.rec.beginAhead()
+	s.isLast = left < s.rec.beginAhead() || !s.rec.gathered && left < gatherUsual
 	t, err := newTrigger("activation", at)
 	if err != nil {
 		return at, err
