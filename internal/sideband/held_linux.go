@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 // Copy is a copy of the parts of a file that name its functions.
@@ -94,6 +97,15 @@ type Held struct {
 	entry   *file
 }
 
+// Module is the module of the file.
+func (h *Held) Module() *format.Module {
+	n := &h.Name
+	return &format.Module{
+		Kind: uint32(format.ModuleKind_MODULE_FILE), Path: n.Path, BuildId: n.BuildID,
+		Device: n.Device, Inode: n.Inode, Generation: n.Generation, Size: n.Length, Mtime: n.Start, Ctime: n.Count,
+	}
+}
+
 // hold keeps an opened file, unless it was not found.
 func (fs *Files) hold(h *Held, at int64) bool {
 	f := h.entry
@@ -150,6 +162,32 @@ func (fs *Files) Release(h *Held, copy Copy) {
 	fs.mu.Unlock()
 	h.entry.source.replace(copy)
 	h.File.Close() // may take arbitrarily long
+}
+
+// Forget closes files that are not needed any more. One that is mapped again is opened again.
+func (fs *Files) Forget(files []*Held) {
+	fs.mu.Lock()
+	if fs.closed {
+		fs.mu.Unlock()
+		return
+	}
+	gone := make(map[*file]bool)
+	for _, h := range files {
+		if h.entry.held && !h.entry.pending {
+			gone[h.entry] = true
+			h.entry.held = false
+			fs.open--
+		}
+	}
+	isGone := func(f *file) bool { return gone[f] || f.source == nil && !f.pending }
+	maps.DeleteFunc(fs.byFile, func(_ fileKey, f *file) bool { return isGone(f) })
+	maps.DeleteFunc(fs.byPath, func(_ buildKey, f *file) bool { return isGone(f) })
+	maps.DeleteFunc(fs.build, func(_ string, f *file) bool { return isGone(f) })
+	maps.DeleteFunc(fs.byInode, func(_ Inode, f *file) bool { return isGone(f) })
+	fs.mu.Unlock()
+	for f := range gone {
+		f.source.close() // may take arbitrarily long
+	}
 }
 
 // Mapped reports whether the mapping through which the file was found still exists. It waits while the process holds its

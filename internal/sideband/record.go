@@ -39,8 +39,12 @@ const (
 	// KindCode is a function that the program of PID has generated, as its jitdump has it: Start, Length, and Offset of its bytes in the
 	// dump, which is identified as in its mapping by Device, Inode, Generation and Path, and by the time in its header, Count. Time may be before that of earlier records.
 	KindCode
+	// KindModule and KindMapped are what a [State] consists of: a module with its number in Count, of the [format.ModuleKind] in CPU, with
+	// its size in Length, Mtime in Start and Ctime in Offset; and a mapping of PID, of the module with that number, from Offset in it.
+	KindModule
+	KindMapped
 
-	lastKind = KindCode
+	lastKind = KindMapped
 )
 
 // Record is one side-band record. Its kind determines the fields it has; the others are 0.
@@ -143,4 +147,17 @@ func Next(b []byte, r *Record) (length int, err error) {
 		*text, rest = rest[size:size+int(v):size+int(v)], rest[size+int(v):]
 	}
 	return length, nil
+}
+
+// Whole returns the length of the whole records at the beginning of b, up to a limit that no record reaches.
+func Whole(b []byte, limit int) int {
+	n := 0
+	for n+6 <= len(b) {
+		length := int(binary.LittleEndian.Uint16(b[n:]))
+		if length < 6 || n+length > min(len(b), limit) {
+			break
+		}
+		n += length
+	}
+	return n
 }

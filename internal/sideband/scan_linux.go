@@ -86,22 +86,35 @@ func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
 // CommandLines returns the command lines of all processes, for a recording that needs nothing else of the side-band, and
 // the processes that could not be read, because they hang.
 func CommandLines() (records []byte, unread []int) {
+	return CommandLinesAt(proc.Monotonic())
+}
+
+// CommandLinesAt is [CommandLines] with records of a given time.
+func CommandLinesAt(at int64) (records []byte, unread []int) {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
 		return nil, nil // without /proc they are unknown
 	}
-	var visits visitor
+	var reader CommandReader
+	records = reader.Read(pids, at)
+	return records, reader.visits.unread()
+}
+
+// CommandReader reads the command lines of processes, without waiting for those that hang.
+type CommandReader struct{ visits visitor }
+
+// Read returns records of a time with the command lines of some processes.
+func (c *CommandReader) Read(pids []int, at int64) (records []byte) {
 	var mu sync.Mutex
-	visits.visit(pids, func(pid int, _ bool) {
-		record := appendCommand(nil, uint32(pid), proc.Monotonic())
+	c.visits.visit(pids, func(pid int, _ bool) {
+		record := appendCommand(nil, uint32(pid), at)
 		mu.Lock()
 		defer mu.Unlock()
 		records = append(records, record...)
 	})
-	unread = visits.unread()
 	mu.Lock()
 	defer mu.Unlock()
-	return slices.Clone(records), unread
+	return slices.Clone(records)
 }
 
 // WaitingName is argv[0] of a process of the recorder that waits to become a recorded command: it is no command line of anybody.

@@ -20,7 +20,8 @@ type Tables struct {
 	mappings  int
 	codePages int // references from pages to generated functions
 	versions  uint64
-	clock     int64 // time of the last record
+	clock     int64                     // time of the last record
+	numbered  map[uint64]*format.Module // those of KindModule records
 }
 
 const (
@@ -103,6 +104,10 @@ func (t *Tables) Apply(r *Record) {
 		t.jit(t.process(r.PID), r)
 	case KindCode:
 		t.code(t.process(r.PID), r)
+	case KindModule:
+		t.number(r)
+	case KindMapped:
+		t.addMapped(r)
 	}
 }
 
@@ -174,7 +179,6 @@ func (t *Tables) add(r *Record) {
 		return
 	}
 	p := t.process(r.PID)
-	p.used = t.clock
 	m := mapping{start: r.Start, end: end, offset: r.Offset, module: t.module(p, r)}
 	switch format.ModuleKind(m.module.Kind) {
 	case format.ModuleKind_MODULE_FILE:
@@ -183,6 +187,12 @@ func (t *Tables) add(r *Record) {
 	default:
 		m.offset = r.Start
 	}
+	t.insert(p, m)
+}
+
+// insert puts a mapping into those of a process.
+func (t *Tables) insert(p *process, m mapping) {
+	p.used = t.clock
 	if p.maps.has(&m) {
 		return // perf reported it and it was read from /proc, or only its protection has changed
 	}
