@@ -45,6 +45,13 @@ func (f *finaliser) gather() error {
 // recorder writes them later than their time.
 func readKept(s *spool.Spool) (kept []sideband.Record, err error) {
 	scan := s.Scanner(new(spool.Damage))
+	for _, c := range s.Base() {
+		b, err := scan.Read(&c)
+		if err != nil {
+			return nil, err
+		}
+		kept, _ = appendKept(kept, b)
+	}
 	var end uint64  // position after the chunk before
 	var rest []byte // of a record that continues in the next chunk
 	for {

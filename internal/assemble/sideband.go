@@ -88,7 +88,7 @@ func (s *sidebandApplier) applyKept(at int64) {
 // previous is the time of perf's last record of the same CPU: what perf could not write since is lost.
 func (s *sidebandApplier) previous(at int64) (before int64) {
 	switch s.r.Kind {
-	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT, sideband.KindCode: // written by the recorder, not by perf
+	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT, sideband.KindCode, sideband.KindModule, sideband.KindMapped: // written by the recorder, not by perf
 		return 0
 	case sideband.KindFunction, sideband.KindFunctionGone:
 		if len(s.r.Data) > 0 {

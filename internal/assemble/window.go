@@ -34,7 +34,8 @@ func (f *finaliser) endRound(opened, at int64) {
 }
 
 // openAt takes the time at which the window opened; 0: it has not. If the file begins with a later generation, nothing
-// is known of what was before its first round. When the first list of all tasks is complete, all threads are known.
+// is known of what was before its first round. When the first list of all tasks is complete, all threads are known. The window of a flight
+// recorder opens no earlier than it may.
 func (f *finaliser) openAt(at int64) {
 	if f.open != 0 || at <= 0 {
 		return
@@ -44,6 +45,9 @@ func (f *finaliser) openAt(at int64) {
 			return
 		}
 		at = max(at, f.newest+1, f.round)
+	}
+	if !f.options.Live {
+		at = max(at, f.spool.Window())
 	}
 	// A damaged spool may open the window before records that were already taken, whose times the first state has.
 	f.open = min(max(at, f.taken), f.end)

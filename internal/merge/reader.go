@@ -76,6 +76,9 @@ func newReader(s *spool.Spool, h Handlers, damage *spool.Damage, sizes [256]uint
 	// First at equal times, because a mapping applies to samples of the same time.
 	r.side = add(-1)
 	r.side.side, r.side.take = true, r.takeSideband
+	for _, c := range s.Base() {
+		r.side.push(extent{offset: c.Payload, length: c.Length, crc: c.CRC, whole: true})
+	}
 	return r
 }
 

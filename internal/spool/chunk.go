@@ -15,7 +15,8 @@ import (
 //	 8  4  length of the payload
 //	12  4  CRC-32C of the payload
 //	16  8  ring, side-band, tasks: position of the first byte in the ring, in all side-band bytes or in all lists;
-//	       round: its time; part of a file: where it stands in the file; end of a file: its size
+//	       round: its time; part of a file: where it stands in the file; end of a file: its size;
+//	       kept: where the first generation that is kept begins, 0: nothing was dropped; base: number of the generation
 //	24  4  recording: a random number, the same in all chunks of a file
 //	28  4  CRC-32C of the 28 bytes before
 const (
@@ -45,6 +46,8 @@ const (
 	chunkCopyFile   ChunkType = 12 // end of the parts of a file, and its name
 	chunkKernelID   ChunkType = 13 // the kernel's build-id
 	chunkLayouts    ChunkType = 14 // a piece of the layouts of tracepoints' records
+	chunkKept       ChunkType = 15 // of a flight recorder: where what is kept begins, and how long the window is
+	ChunkBase       ChunkType = 16 // what the side-band reported before a generation, as far as it holds then
 )
 
 // maxPayload is the longest payload of any recorder's chunk of this type.

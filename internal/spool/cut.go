@@ -37,6 +37,7 @@ func (w *Writer) Cut(c *format.ClockSnapshot) error {
 	}
 	from, to := w.overlap, w.size
 	w.current.number, w.current.newRings, w.rounds = w.next, false, -1
+	w.rolling.begin(w.next, w.size)
 	if err := w.generation(); err != nil {
 		return err
 	}

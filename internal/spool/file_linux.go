@@ -95,3 +95,12 @@ func (w *Writer) Room() int64 {
 	}
 	return int64(min(room, math.MaxInt64))
 }
+
+// canPunch returns the error of freeing parts of a file.
+func canPunch(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, info.Size()+1<<20, 4096)
+}

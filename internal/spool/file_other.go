@@ -31,3 +31,6 @@ func openFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // lock does nothing: recording is done on Linux only.
 func lock(*os.File) error { return nil }
+
+// canPunch reports that no part of a file can be freed.
+func canPunch(*os.File) error { return errors.ErrUnsupported }

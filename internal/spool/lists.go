@@ -9,6 +9,7 @@ import (
 // BeginTasks begins a list of all tasks. One that has not ended stays incomplete.
 func (w *Writer) BeginTasks() {
 	w.tasks, w.listing = w.tasks[:0], false
+	w.rolling.beginList()
 }
 
 // Tasks appends what a task iterator wrote, in pieces of any length. Rounds may come between them, but each task comes before
@@ -49,6 +50,7 @@ func (w *Writer) EndTasks() error {
 		return err
 	}
 	w.listing = false
+	w.rolling.endList()
 	return w.chunk(ChunkHeader{Type: ChunkTasks, Flags: ChunkLast, Position: w.listed}, nil)
 }
 

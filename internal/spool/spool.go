@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // errNoSpool is wrapped by errors about files that are no spool.
@@ -54,6 +55,12 @@ type Spool struct {
 	copies   copies  // complete when the writer has ended
 	live     *shared // nil: there is no writer
 	punch    bool
+
+	// Of a flight recorder.
+	from   int64         // where what is kept begins; 0: at the beginning
+	window time.Duration // 0: no limit
+	base   []Chunk       // of the first generation, complete with whole
+	whole  bool
 }
 
 // BeginningBytes is how much of a file's beginning [IsSpool] needs.
@@ -104,16 +111,26 @@ func OpenFile(file *os.File) (*Spool, error) {
 // Read reads all chunk headers of a spool.
 func Read(r io.ReaderAt, size int64) (*Spool, error) {
 	s := &Spool{r: r}
+	if err := s.readKept(size); err != nil {
+		return nil, err
+	}
+	return s, s.read(size)
+}
+
+// read reads all chunk headers of what was kept.
+func (s *Spool) read(size int64) error {
+	s.limit = size
+	scan := s.Scanner(&s.damage)
+	s.limit = 0
 	var list Listing
 	generations := 0
-	scan := NewScanner(r, size, &s.damage)
 	for {
 		c, err := scan.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch c.Type {
 		case ChunkTasks:
@@ -122,25 +139,29 @@ func Read(r io.ReaderAt, size int64) (*Spool, error) {
 			generations++
 		}
 		if err := s.visit(&scan, &c); err != nil {
-			return nil, err
+			return err
 		}
-		s.listed = s.listed || generations < 2 && list.Complete && s.limit == c.End()
+		s.listed = s.listed || (generations < 2 || s.from > 0) && list.Complete && s.limit == c.End()
 		if s.tail != nil {
 			break
 		}
 	}
 	if s.first == nil {
-		return nil, errNoSpool
+		return errNoSpool
 	}
 	s.damage.Cut = s.tail == nil
 	s.damage.Dropped = size - s.limit
-	return s, nil
+	return nil
 }
 
 // visit notes what matters for the whole file.
 func (s *Spool) visit(scan *Scanner, c *Chunk) error {
 	if c.Type == chunkCopyPiece || c.Type == chunkCopyFile {
 		return s.copies.visit(scan, c)
+	}
+	if c.Type == ChunkBase {
+		s.addBase(c)
+		return nil
 	}
 	if c.Type != ChunkGeneration && c.Type != ChunkRound && c.Type != ChunkEnd || c.Type == ChunkGeneration && s.first != nil {
 		return nil
@@ -191,7 +212,9 @@ func (s *Spool) Closed() int64 {
 
 // Scanner goes through the chunks of the spool. It counts damage in damage.
 func (s *Spool) Scanner(damage *Damage) Scanner {
-	return NewScanner(s.r, s.limit, damage)
+	scan := NewScanner(s.r, s.limit, damage)
+	scan.next = s.from
+	return scan
 }
 
 // RecountDamage returns the spool's damage for a scanner that reads the spool once more; its bytes count from 0 again.
@@ -200,7 +223,8 @@ func (s *Spool) RecountDamage() *Damage {
 	return &s.damage
 }
 
-// HasList reports whether a list of tasks is complete before the second generation, the last whole round or the end.
+// HasList reports whether a list of tasks is complete before the second generation, the last whole round or the end; in what a flight
+// recorder has kept, anywhere.
 func (s *Spool) HasList() bool { return s.listed }
 
 // BootID names the boot of the machine that was recorded.
@@ -216,7 +240,7 @@ func (s *Spool) Damage() *Damage {
 }
 
 // Changed reports whether the file of a spool that was finalised does not hold what its writer wrote.
-func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.HasBeginning() }
+func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.HasBeginning() && s.from == 0 }
 
 // Close closes the file of a spool that Open has opened.
 func (s *Spool) Close() error {

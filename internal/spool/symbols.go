@@ -182,7 +182,7 @@ func (p *pieceReader) find() error {
 		switch {
 		case err != nil:
 			return err
-		case c.Type == ChunkRound:
+		case c.Type == ChunkRound || c.Type == chunkKept:
 			return io.EOF
 		case c.Type != p.typ || c.Length > taskChunk:
 			continue

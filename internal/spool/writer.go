@@ -49,6 +49,8 @@ type Writer struct {
 	copying    *Copy // the file whose parts are being written
 	copyNumber uint16
 
+	rolling *rolling // nil: everything is kept
+
 	shared shared
 }
 
@@ -82,8 +84,8 @@ func newWriter(file *os.File, path string) *Writer {
 	return w
 }
 
-// Bytes is the length of the spool so far.
-func (w *Writer) Bytes() int64 { return w.size }
+// Bytes is the length of the spool so far, without what was dropped.
+func (w *Writer) Bytes() int64 { return w.size - w.rolling.gone() }
 
 // Writes counts the beginnings and ends of writes to the disk, so that it is odd while one is under way. It may be called from
 // any goroutine.
@@ -181,6 +183,7 @@ func (w *Writer) Round(r Round) error {
 		return err
 	}
 	w.publish()
+	w.rolling.endRound(r.Time)
 	if w.rounds >= 0 {
 		w.rounds++
 	}

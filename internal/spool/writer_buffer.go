@@ -20,6 +20,7 @@ func (w *Writer) Buffer(prepare func()) {
 	if memory := allocate(waitingBytes); memory != nil {
 		w.buffer = startBuffer(countedFile{w.file, &w.writes}, memory, w.size, prepare, w.shared.publish)
 	}
+	w.startTrimming()
 }
 
 // countedFile counts writes as [Writer.Writes] does.
@@ -37,9 +38,11 @@ func (f countedFile) WriteAt(b []byte, at int64) (int, error) {
 // Flush waits until everything is written. It has to be called after Buffer, also after an error.
 func (w *Writer) Flush() error {
 	if w.buffer == nil {
+		w.stopTrimming()
 		return nil
 	}
 	err := w.buffer.flush()
+	w.stopTrimming()
 	w.size = w.buffer.written.Load()
 	release(w.buffer.memory)
 	w.buffer = nil
