@@ -34,6 +34,7 @@ func tool() cli.Tool {
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds, from 100 on. A command is by default recorded to its end. With --pid the recording ends early when these processes have ended."},
+				{Name: "flight-recorder", Aliases: []string{"F"}, Kind: cli.Optional, Value: "TIME][,SIZE", Default: "1s,1gb", Check: capture.CheckFlight, Usage: "Keep only the last TIME of the recording, and SIZE of the spool at most (from 64mb on); 0: no limit. It records until Ctrl-C unless -d is given, for days if need be, and then writes what it has kept."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				capture.FeatureFlag(),
 				capture.ProbeFlag(),
@@ -43,7 +44,7 @@ func tool() cli.Tool {
 			capture.ListFlags(),
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. fault: of all page faults, with -f fault, which has those of major ones. lock: of waits for kernel locks, by default with -f lock. -SKIND replaces the defaults, -S+KIND adds to them."},
-				{Name: "freq", Aliases: []string{"F"}, Kind: cli.String, Value: "HZ", Check: capture.CheckFrequency, Usage: "Sampling frequency: -F 99 is -S+timer=99hz."},
+				{Name: "freq", Kind: cli.String, Value: "HZ", Check: capture.CheckFrequency, Usage: "Sampling frequency: --freq=99 is -S+timer=99hz."},
 				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
 				{Name: "unwind", Kind: cli.String, Value: "auto|fp|tables", Default: "auto", Choices: []string{"auto", "fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by the call frame information of files, and by frame pointers where a file has none. auto: tables on x86-64, fp elsewhere."},
 				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Maximum kernel memory for tables, 2mb to 4gb. It is allocated as tables are made: 130 kB for libc, 1 to 7% of the size of a file."},
@@ -80,6 +81,7 @@ func tool() cli.Tool {
 			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "One process and its descendants."},
 			{Command: "wprof-record --activate @14:30 -d1m -o lunch.wprof", Text: "One minute from half past two on."},
 			{Command: "wprof-record --activate /1m -d10s -o host.wprof", Text: "Ten seconds from the next full minute on: on several hosts from the same one."},
+			{Command: "wprof-record -F10s -o host.wprof", Text: "The last 10 seconds before Ctrl-C, however long it runs."},
 			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "Watch losses as they happen."},
 		},
 		Sections: []cli.Section{

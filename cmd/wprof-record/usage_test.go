@@ -27,16 +27,16 @@ func TestDurationIsTakenInAllItsSpellings(t *testing.T) {
 // What users of other profilers type is either done or answered with what to type.
 func TestUnitsAndFrequenciesOfOtherProfilers(t *testing.T) {
 	for typed, want := range map[string]string{
-		"-d 5":               `--dur: "5" has no unit: write 5s or 5ms`,
-		"--offcpu-min=1":     `--offcpu-min: "1" has no unit: write 1s or 1ms`,
-		"-S timer=99hz":      "no space after -S: write -Stimer=99hz",
-		"-f 99":              `--feature: "99" is not one of its values; the sampling frequency is -F 99`,
-		"-F 5ms":             `--freq: "5ms" is not a frequency like 99 or 1khz`,
-		"-F 99 --no-stacks":  "--freq and --no-stacks contradict each other",
-		"-g":                 "there is no flag -g: " + stacksHint,
-		"-ag":                "there is no flag -ag: " + stacksHint,
-		"--call-graph dwarf": "there is no flag --call-graph: " + stacksHint,
-		"--off-cpu":          "there is no flag --off-cpu: off-CPU stacks are taken by default, of times from --offcpu-min on",
+		"-d 5":                  `--dur: "5" has no unit: write 5s or 5ms`,
+		"--offcpu-min=1":        `--offcpu-min: "1" has no unit: write 1s or 1ms`,
+		"-S timer=99hz":         "no space after -S: write -Stimer=99hz",
+		"-f 99":                 `--feature: "99" is not one of its values; the sampling frequency is --freq=99`,
+		"--freq 5ms":            `--freq: "5ms" is not a frequency like 99 or 1khz`,
+		"--freq=99 --no-stacks": "--freq and --no-stacks contradict each other",
+		"-g":                    "there is no flag -g: " + stacksHint,
+		"-ag":                   "there is no flag -ag: " + stacksHint,
+		"--call-graph dwarf":    "there is no flag --call-graph: " + stacksHint,
+		"--off-cpu":             "there is no flag --off-cpu: off-CPU stacks are taken by default, of times from --offcpu-min on",
 	} {
 		r := recorder(t, append(strings.Fields(typed), "-o", filepath.Join(t.TempDir(), "x"))...).start()
 		if status, said := r.wait(), r.stderr.String(); status != 2 || said != "wprof-record: "+want+"\n" {
@@ -75,7 +75,7 @@ func TestFiltersThatNoThreadPassesNameWhatToCheck(t *testing.T) {
 
 func TestFrequencyOfPerfIsTheTimers(t *testing.T) {
 	tools.NeedPrivilege(t)
-	for typed, want := range map[string]int64{"-F 500": 2e6, "-Soffcpu -F1khz": 1e6, "-Stimer=99hz --freq=200": 5e6} {
+	for typed, want := range map[string]int64{"--freq 500": 2e6, "-Soffcpu --freq=1khz": 1e6, "-Stimer=99hz --freq=200": 5e6} {
 		c := recorded(t, append(strings.Fields(typed), "-d20ms")...)
 		if s := c.session.Sources; len(s) != 1 || s[0].Period > want || s[0].Period < want/100*99 {
 			t.Errorf("%q samples %v, want a period of %d ns, less 1/256 (bpf.Sample.Interval)", typed, s, want)

@@ -106,24 +106,24 @@ func (c *code) gather(tracer *bpf.Tracer, commands bool) error {
 	return c.watcher.Start(commands)
 }
 
-// write writes what was gathered, and what has happened since, to the spool.
-func (c *code) write(w *spool.Writer) error {
+// write writes what was gathered to the spool, and returns what is mapped, as the side-band has it.
+func (c *code) write(w *spool.Writer) (mapped []byte, err error) {
 	g := c.gathered
 	c.gathered = gatheredCode{}
 	if err := w.Kallsyms(g.kallsyms); err != nil {
-		return err
+		return nil, err
 	}
 	if g.modules != nil {
 		if err := w.Modules(g.modules); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if g.buildID != nil {
 		if err := w.KernelBuildID(g.buildID); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return w.Sideband(c.watcher.Drain(g.functions))
+	return c.watcher.Drain(g.functions), nil
 }
 
 // kernelBuildID returns the build-id in the kernel's notes (kernel/ksysfs.c); nil: it has none.

@@ -28,6 +28,7 @@ type Config struct {
 	Output       string        // "" or "-": standard output
 	Level        int           // of compression; -1: by the kind of output
 	Live         bool
+	Flight       *Flight // nil: everything is kept
 	Stats        bool
 	FailOnLoss   bool
 	Verbose      bool
@@ -57,6 +58,9 @@ const defaultDuration = time.Second
 // configure reads the flags; errors are of usage.
 func configure(inv *cli.Invocation) (*Config, error) {
 	if len(inv.Args) > 0 {
+		if hint := flightHint(inv); hint != "" {
+			return nil, cli.Usagef("%s", hint)
+		}
 		return nil, cli.Usagef("there is nothing to do with %s: write the command to be recorded after --, as in %s -- %s",
 			proc.Quote(inv.Args[0]), inv.Tool.Name, strings.Join(proc.QuoteAll(inv.Args), " "))
 	}
@@ -78,6 +82,9 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	}
 	if inv.IsSet("dur") {
 		cfg.Duration = inv.Duration("dur")
+	}
+	if err := cfg.setFlight(inv); err != nil {
+		return nil, err
 	}
 	if inv.IsSet("compress") {
 		cfg.Level = inv.Int("compress")
@@ -372,12 +379,12 @@ func FeatureFlag() cli.Flag {
 	}
 }
 
-// FeatureHint returns advice on a value of -f that names no group: it may be a frequency, which is -F of perf.
+// FeatureHint returns advice on a value of -f that names no group: it may be a frequency.
 func FeatureHint(value string) string {
 	if CheckFrequency(value) != nil {
 		return ""
 	}
-	return "the sampling frequency is -F " + value
+	return "the sampling frequency is --freq=" + value
 }
 
 // FeaturesHelp lists the features that are on, and says where the others are described.

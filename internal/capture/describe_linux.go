@@ -74,6 +74,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
+	if cfg.Flight != nil {
+		config = append(config, &format.KeyValue{Key: "flight recorder", Value: cfg.Flight.String()})
+	}
 	if len(cfg.Calls) > 0 && cfg.Kernel.Sources&sources.Of(sources.Calls) != 0 {
 		config = append(config, &format.KeyValue{Key: "system calls", Value: strings.Join(cfg.Calls, ",")})
 	}

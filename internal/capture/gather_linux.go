@@ -86,17 +86,37 @@ func (r *recorder) begin(session *format.Session) error {
 	if err := r.writer.Layouts(layouts); err != nil {
 		return err
 	}
+	if err := r.beginSide(); err != nil {
+		return err
+	}
+	return r.flight.start(r.writer, r.files())
+}
+
+// beginSide begins the side-band with what is mapped and with the command lines, which [recorder.gather] may have read.
+func (r *recorder) beginSide() error {
 	if r.code != nil {
-		if err := r.code.write(r.writer); err != nil {
+		mapped, err := r.code.write(r.writer)
+		if err != nil {
+			return err
+		}
+		if err := r.drain.sink.Sideband(mapped); err != nil || !r.cfg.isScheduled() {
 			return err
 		}
 	}
-	if r.code != nil && !cfg.isScheduled() {
-		return nil
-	}
 	var commands []byte
 	commands, r.unread = sideband.CommandLines()
-	return r.writer.Sideband(commands)
+	if r.code == nil {
+		return r.writer.Sideband(commands)
+	}
+	return r.drain.sink.Sideband(commands)
+}
+
+// files are the files of code; nil: no code is recorded.
+func (r *recorder) files() *sideband.Files {
+	if r.code == nil {
+		return nil
+	}
+	return r.code.watcher.Files()
 }
 
 // modulesChanged reports the functions of kernel modules that were loaded, and the modules that were unloaded.

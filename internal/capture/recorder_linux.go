@@ -48,6 +48,7 @@ type recorder struct {
 	code    *code         // nil: no samples are taken
 	unwind  *unwinder     // nil: user stacks are walked by frame pointers
 	copier  *copier       // nil: as code, or the window has not opened
+	flight  *flight       // nil: everything is kept
 	hotplug *hotplug      // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
@@ -109,6 +110,7 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 	for _, one := range r.tracer.Rings() {
 		rings = append(rings, one)
 	}
+	r.flight = newFlight(cfg.Flight, r.tracer)
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
 	if !gatherSoon {
 		r.hotplug.start(r.sampleCPU, nil)
@@ -117,17 +119,21 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 	return err
 }
 
-// sink returns the spool, behind a counter if there is to be one.
-func (r *recorder) sink() sink {
-	if !r.cfg.Counted {
-		return r.writer
+// sink returns the spool, behind what has to see the records on their way to it.
+func (r *recorder) sink() (to sink) {
+	to = r.writer
+	if r.flight != nil {
+		to = &flightSink{sink: to, flight: r.flight}
 	}
-	r.counter = &eventCounter{sink: r.writer}
-	return r.counter
+	if r.cfg.Counted {
+		r.counter = &eventCounter{sink: to}
+		to = r.counter
+	}
+	return to
 }
 
 func (r *recorder) taskLists() (*taskLists, error) {
-	lists := &taskLists{sink: r.writer}
+	lists := &taskLists{sink: r.writer, shortest: r.cfg.Flight.generationEvery() / 2}
 	lists.open = func() (taskSource, error) { return r.tracer.ListTasks() }
 	missing, err := missingProcesses(r.tracer)
 	if len(missing) > 0 {
@@ -158,9 +164,9 @@ func (r *recorder) Run() error {
 	return r.err
 }
 
-// gcPercent switches the garbage collector off below quietHeap, unless this process finalises at the same time.
+// gcPercent switches the garbage collector off below quietHeap, unless this process finalises at the same time, or makes bases.
 func (r *recorder) gcPercent() int {
-	if r.cfg.Live {
+	if r.cfg.Live || r.flight != nil {
 		return 100
 	}
 	return -1
@@ -173,6 +179,7 @@ func (r *recorder) Stop() { r.wake.Call() }
 func (r *recorder) Close() {
 	r.hotplug.close()
 	r.hotplug = nil
+	r.flight.stop()
 	if r.tasks != nil {
 		r.tasks.abandon()
 	}
@@ -196,12 +203,13 @@ func (r *recorder) record() error {
 	if err != nil {
 		return err
 	}
-	if r.code != nil {
+	if r.code != nil && r.flight == nil {
 		r.copier = startCopier(r.code.watcher.Files(), r.writer)
 	}
 	r.writer.Buffer(func() { raiseNice(highestNice) })
 	err = r.rounds()
 	r.copier.stop()
+	r.flight.stop()
 	if err == nil {
 		err = r.closeWindow()
 	}
@@ -268,7 +276,7 @@ func (r *recorder) rounds() error {
 	if r.cfg.Duration > 0 {
 		deadline = r.openedAt + r.cfg.Duration.Nanoseconds()
 	}
-	nextCut := r.openedAt + generationEvery.Nanoseconds()
+	nextCut := r.openedAt + r.cfg.Flight.generationEvery().Nanoseconds()
 	wait := r.pace.interval
 	awaited := r.cfg.Kernel.Follow
 	for {
@@ -310,6 +318,9 @@ func (r *recorder) rounds() error {
 		if err := r.tasks.round(begun); err != nil {
 			return err
 		}
+		if err := r.flight.afterRound(r.writer); err != nil {
+			return err
+		}
 	}
 }
 
@@ -324,7 +335,7 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 		return true, r.writer.Cut(clocks)
 	}
 	now := proc.Monotonic()
-	if now < *next || r.writer.Cutting() {
+	if r.writer.Cutting() || now < *next && !r.flight.isFull(r.writer, now) {
 		return false, nil
 	}
 	r.generation++
@@ -333,7 +344,8 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 	}
 	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Counted from now, not from next: a recorder that was stopped would have to begin several at once.
-	*next = now + generationEvery.Nanoseconds()
+	*next = now + r.cfg.Flight.generationEvery().Nanoseconds()
+	r.flight.bumped(r.generation, now)
 	return false, r.writer.BumpGeneration(r.generation)
 }
 
@@ -430,6 +442,11 @@ func (r *recorder) tail() (spool.Tail, error) {
 	}
 	if r.followFailures, err = r.tracer.FollowFailures(); err != nil {
 		return spool.Tail{}, err
+	}
+	if r.flight != nil {
+		if before := r.flight.programsBefore(r.writer.Oldest()); len(before) == len(r.after) {
+			r.before = before
+		}
 	}
 	tail := spool.Tail{Close: r.closedAt, Clocks: clocks, Programs: r.countedPrograms()}
 	if r.unwind != nil {

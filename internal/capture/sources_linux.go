@@ -173,7 +173,7 @@ func parsePeriod(rate string) (time.Duration, error) {
 	return period, nil
 }
 
-// CheckFrequency validates the value of -F before anything happens.
+// CheckFrequency validates the value of --freq before anything happens.
 func CheckFrequency(value string) error {
 	_, err := parseFrequency(value)
 	return err

@@ -101,8 +101,12 @@ func (s *session) statusLine() statusLine {
 	case !s.inv.StderrIsTerminal():
 		return nil
 	case s.rec.counter != nil:
+		kept := ""
+		if f := s.cfg.Flight; f != nil && f.Window > 0 {
+			kept = fmt.Sprintf(", of which the last %s are kept", f.Window)
+		}
 		return func(open time.Duration) string {
-			return fmt.Sprintf("recording for %s: %s; Ctrl-C ends it", open.Round(time.Second), s.rec.counter)
+			return fmt.Sprintf("recording for %s%s: %s; Ctrl-C ends it", open.Round(time.Second), kept, s.rec.counter)
 		}
 	case s.cfg.Duration < 2*time.Second:
 		return nil

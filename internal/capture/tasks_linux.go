@@ -19,9 +19,8 @@ const (
 	// in the records of forks, renames and ends, unless some were lost.
 	threadShare = 1500 * time.Microsecond
 
-	// shortestListing and longestListing bound the time from one list to the next. Generations are not equally long.
-	shortestListing = generationEvery / 2
-	longestListing  = 30 * time.Second
+	// longestListing bounds the time from one list to the next.
+	longestListing = 30 * time.Second
 
 	// slicePause is the pause between two slices of a list at the beginning and at the end of a recording. All other threads
 	// can have the CPU then.
@@ -51,6 +50,8 @@ type taskLists struct {
 	open    func() (taskSource, error)
 	missing func() []byte // threads that the kernel's list leaves out, as struct rec_tasks; nil: none
 	sink    taskSink
+	// shortest bounds the time from one list to the next: half a generation, because generations are not equally long.
+	shortest time.Duration
 
 	list  taskSource    // nil: none is under way
 	rest  <-chan []byte // result of missing for this list; nil: it is written
@@ -127,7 +128,7 @@ func (l *taskLists) end() error {
 	if l.again {
 		wait = 0
 	}
-	l.next = l.began + min(max(wait, shortestListing), longestListing).Nanoseconds()
+	l.next = l.began + min(max(wait, l.shortest), longestListing).Nanoseconds()
 	return l.sink.EndTasks()
 }
 
@@ -147,7 +148,7 @@ func (l *taskLists) round(generation bool) error {
 // recordsLost makes a list due with the next generation, because only a list replaces lost records of threads.
 func (l *taskLists) recordsLost() {
 	l.again = true
-	l.next = min(l.next, l.began+shortestListing.Nanoseconds())
+	l.next = min(l.next, l.began+l.shortest.Nanoseconds())
 }
 
 // all makes a whole list. Between its slices it pauses and then calls between.

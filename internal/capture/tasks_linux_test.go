@@ -48,7 +48,7 @@ func (f *fakeTasks) EndTasks() error {
 }
 
 func (f *fakeTasks) lists(threads int) *taskLists {
-	return &taskLists{sink: f, open: func() (taskSource, error) {
+	return &taskLists{shortest: generationEvery / 2, sink: f, open: func() (taskSource, error) {
 		f.left, f.open = threads, true
 		return f, nil
 	}}
@@ -83,7 +83,7 @@ func TestListsOfManyThreadsAreRare(t *testing.T) {
 	for _, c := range []struct {
 		threads int
 		want    time.Duration
-	}{{100, shortestListing}, {10_000, 15 * time.Second}, {100_000, 30 * time.Second}} {
+	}{{100, generationEvery / 2}, {10_000, 15 * time.Second}, {100_000, 30 * time.Second}} {
 		l := (&fakeTasks{}).lists(c.threads)
 		if err := l.all(func() error { return nil }); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestListsComeSoonAfterALoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.recordsLost()
-	if got := time.Duration(l.next - l.began); got != shortestListing {
+	if got := time.Duration(l.next - l.began); got != generationEvery/2 {
 		t.Errorf("after a loss the next list is due after %v", got)
 	}
 	// Records that are lost during a list may be of threads that it has passed.
@@ -125,7 +125,7 @@ func TestListsComeSoonAfterALoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := time.Duration(l.next - l.began); got != shortestListing {
+	if got := time.Duration(l.next - l.began); got != generationEvery/2 {
 		t.Errorf("after a loss beside a list the next one is due after %v", got)
 	}
 }

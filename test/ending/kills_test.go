@@ -42,6 +42,8 @@ var moments = []moment{
 	{name: "recording without samples", args: []string{"-d60s", "--no-stacks"}, opened: true, from: 200 * time.Millisecond, to: 1900 * time.Millisecond},
 	{name: "cut of generations", args: []string{"-d60s"}, opened: true, from: 1900 * time.Millisecond, to: 3200 * time.Millisecond},
 	{name: "second cut of generations", args: []string{"-d60s", "-Sall", "--ringbuf-size=1mb"}, opened: true, from: 3900 * time.Millisecond, to: 4600 * time.Millisecond},
+	{name: "flight recorder", args: []string{"-F1s", "-d60s"}, opened: true, from: 900 * time.Millisecond, to: 5 * time.Second},
+	{name: "flight recorder with little room", args: []string{"-F1s,64mb", "-d60s", "-Sall", "--offcpu-min=0", "-Stimer=5khz"}, opened: true, from: 2 * time.Second, to: 6 * time.Second},
 	{name: "finalisation", args: []string{"-d700ms", "-Sall", "--offcpu-min=0"}, opened: true, from: 695 * time.Millisecond, to: 900 * time.Millisecond},
 	{name: "a command", opened: true, from: 100 * time.Millisecond, to: 1200 * time.Millisecond, command: true},
 	{name: "start of a command", to: 450 * time.Millisecond, command: true},

@@ -19,5 +19,6 @@ func TestMain(m *testing.M) {
 	}
 	tools.Main(m, tools.C{Name: "stamps", Source: "testdata/stamps.c", Flags: []string{"-pthread"}},
 		tools.C{Name: "maps", Source: "testdata/maps.c"},
+		tools.C{Name: "steady", Source: "testdata/steady.c", Flags: []string{"-O1", "-fno-omit-frame-pointer"}},
 		tools.C{Name: "onlynames", Source: "testdata/onlynames.c"})
 }

@@ -3,6 +3,7 @@ package length
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -145,6 +146,7 @@ type counts struct {
 	kinds                     [format.MaxKind + 1]uint64
 	rings                     uint64
 	sections                  int
+	opened, closed            int64
 	err                       error
 }
 
@@ -157,6 +159,7 @@ func countStream(in io.Reader) (c counts) {
 	defer r.Close()
 	r.OnSectionEnd(func(e *format.End) {
 		c.sections++
+		c.opened, c.closed = cmp.Or(c.opened, r.Session().Open), e.Close
 		c.definitions += e.Definitions
 		c.rings = max(c.rings, e.GetCost().GetRingBytes())
 	})
