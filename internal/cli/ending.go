@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,15 +18,21 @@ type ending struct {
 	over bool       // Run has returned
 
 	mu      sync.Mutex
-	cleanup []func()
+	cleanup []*func()
 }
 
 // OnAbort adds a clean-up for when a signal or a closed pipe ends the process, such as removing a temporary file. The last
-// one added runs first. All together have two seconds. They run while the tool's own goroutines still do.
-func (inv *Invocation) OnAbort(undo func()) {
-	inv.ending.mu.Lock()
-	inv.ending.cleanup = append(inv.ending.cleanup, undo)
-	inv.ending.mu.Unlock()
+// one added runs first. All together have two seconds. They run while the tool's own goroutines still do. forget takes it away again.
+func (inv *Invocation) OnAbort(undo func()) (forget func()) {
+	e := &inv.ending
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cleanup = append(e.cleanup, &undo)
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.cleanup = slices.DeleteFunc(e.cleanup, func(one *func()) bool { return one == &undo })
+	}
 }
 
 // endBySignal ends the process by a signal's default action, unless the run is over anyway.
@@ -48,7 +55,7 @@ func (e *ending) abort() {
 	go func() {
 		defer close(done)
 		for i := len(undo) - 1; i >= 0; i-- {
-			undo[i]()
+			(*undo[i])()
 		}
 	}()
 	select {

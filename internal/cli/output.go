@@ -30,6 +30,8 @@ type Output struct {
 
 	mu    sync.Mutex // a signal may abort while the tool commits
 	ended bool       // committed or aborted
+
+	forget func() // takes Abort from what a signal cleans up; nil: it is not there
 }
 
 // CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output, or text that is not
@@ -178,7 +180,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	o := &Output{inv: inv, path: path, name: name, regular: true}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	inv.OnAbort(o.Abort)
+	o.forget = inv.OnAbort(o.Abort)
 	if err := o.createTemporary(dir, base); err != nil {
 		o.ended = true
 		return nil, err
@@ -312,6 +314,7 @@ func (o *Output) Commit() error {
 		return cannotWrite(o.name, fs.ErrClosed)
 	}
 	o.ended = true
+	defer o.forgotten()
 	o.unwatch()
 	if err := AsUser(o.finish); err != nil {
 		return cannotWrite(o.name, err)
@@ -357,6 +360,7 @@ func (o *Output) Abort() {
 		return
 	}
 	o.ended = true
+	defer o.forgotten()
 	o.unwatch()
 	if !o.stdout {
 		o.File.Close()
@@ -369,6 +373,13 @@ func (o *Output) Abort() {
 func (o *Output) unwatch() {
 	if o.watched != nil {
 		o.watched.stop()
+	}
+}
+
+// forgotten makes a signal no longer wait for the output: a recorder may write thousands.
+func (o *Output) forgotten() {
+	if o.forget != nil {
+		o.forget()
 	}
 }
 
