@@ -64,6 +64,13 @@ func tool() cli.Tool {
 				{Name: "live", Usage: "Write events within 100 ms, instead of after the recording."},
 				{Name: "metadata", Aliases: []string{"M"}, Kind: cli.List, Value: "KEY=VALUE", Usage: "Store a note in the capture."},
 			}},
+			{Title: "Snapshots of a flight recorder", Flags: []cli.Flag{
+				{Name: "keep", Kind: cli.String, Value: "FOLDER[,N[,SIZE]]", Files: true, Check: capture.CheckKeep, Usage: "Write snapshots to FOLDER, with the host and the time in their names, and keep the newest N, and SIZE in all; 0: no limit. Without -o, the window at the end goes to FOLDER/HOST.wprof."},
+				{Name: "exec", Kind: cli.String, Value: "COMMAND", Usage: "Run a shell command with the name of each snapshot as its argument when that is complete."},
+				{Name: "after", Kind: cli.Duration, Value: "DURATION", Default: "0s", Usage: "Time from the trigger to the end of the snapshot's window."},
+				{Name: "snapshot-every", Kind: cli.Duration, Value: "DURATION", Default: "0s", Usage: "Pause after a snapshot in which conditions are ignored."},
+				{Name: "snapshot-count", Kind: cli.Int, Value: "N", Usage: "End the recording after N snapshots."},
+			}},
 			filter.Flags(),
 			{Title: "Loss and cost", Flags: []cli.Flag{
 				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, 8kb to 1gb, rounded up to a power of two."},
@@ -93,6 +100,8 @@ func tool() cli.Tool {
 			{Title: "The spool", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
 				"killed, wprof-symbolize FILE.part -o FILE recovers the recording. For a pipe the spool is an unnamed file " +
 				"in $TMPDIR or /var/tmp. The disk needs room for spool and output together."},
+			{Title: "Snapshots", Text: "A flight recorder (-F) writes a snapshot of its window at each SIGUSR1, and goes on recording: with -o host.wprof to " +
+				"host.1.wprof, host.2.wprof and so on. A snapshot that fails, because the disk is full, is reported, and the recording goes on."},
 			{Title: "Signals", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
 				"one, or a SIGQUIT, ends the recorder at once and leaves the spool. Before --activate each of them ends the recorder and leaves nothing."},
 		},

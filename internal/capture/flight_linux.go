@@ -20,6 +20,12 @@ import (
 type Flight struct {
 	Window time.Duration // 0: no limit
 	Bytes  int64         // of the spool; 0: no limit
+
+	Keep  *Keep         // where snapshots are kept; nil: beside the output, all of them
+	Exec  string        // command that is run with the name of each snapshot; "": none
+	After time.Duration // from the trigger of a snapshot to the end of its window
+	Every time.Duration // pause after a snapshot in which conditions are ignored
+	Count int           // of snapshots, after which the recording ends; 0: no limit
 }
 
 const (
@@ -86,19 +92,46 @@ func CheckFlight(text string) error {
 	return err
 }
 
-// setFlight reads -F.
+// flightFlags are the flags that only a flight recorder has.
+var flightFlags = [...]string{"keep", "exec", "after", "snapshot-every", "snapshot-count"}
+
+// setFlight reads -F and what belongs to it.
 func (cfg *Config) setFlight(inv *cli.Invocation) (err error) {
 	if !inv.IsSet("flight-recorder") {
+		for _, flag := range flightFlags {
+			if inv.IsSet(flag) {
+				return cli.Usagef("--%s is for snapshots of a flight recorder: add -F", flag)
+			}
+		}
 		return nil
 	}
 	if cfg.Live {
 		return cli.Usagef("--flight-recorder and --live contradict each other: what was written cannot be dropped")
 	}
-	cfg.Flight, err = ParseFlight(inv.String("flight-recorder"))
+	if cfg.Flight, err = ParseFlight(inv.String("flight-recorder")); err != nil {
+		return err
+	}
 	if !inv.IsSet("dur") {
 		cfg.Duration = 0
 	}
-	return err
+	f := cfg.Flight
+	f.Exec, f.After, f.Every, f.Count = inv.String("exec"), inv.Duration("after"), inv.Duration("snapshot-every"), inv.Int("snapshot-count")
+	if inv.IsSet("snapshot-count") && f.Count < 1 {
+		return cli.Usagef("--snapshot-count must be at least 1")
+	}
+	if !inv.IsSet("keep") {
+		return nil
+	}
+	if f.Keep, err = ParseKeep(inv.String("keep")); err != nil {
+		return err
+	}
+	if err := f.Keep.open(); err != nil {
+		return err
+	}
+	if cfg.Output == "" {
+		cfg.Output = strings.TrimSuffix(f.Keep.prefix(), "-") + captureSuffix
+	}
+	return nil
 }
 
 // flightHint is advice on an argument that was intended as the value of -F; "": it was not.
@@ -131,14 +164,14 @@ type flight struct {
 	tracer *bpf.Tracer
 	files  *sideband.Files // nil: no code is recorded
 
-	oldest atomic.Int64 // when the first generation that is kept had all its threads listed; 0: nothing was dropped yet
-	round  int64        // time of the last round
-	began  int64        // when the generation began
+	pinning pinning
+	listing sync.Mutex   // held while threads that are blocked are listed
+	oldest  atomic.Int64 // when the first generation that is kept had all its threads listed; 0: nothing was dropped yet
+	round   int64        // time of the last round
+	began   int64        // when the generation began
 
-	mu       sync.Mutex
-	news     []flightNews
-	waiting  int  // bytes of the side-band in news
-	overflow bool // there was more than could be kept: the state is incomplete from then on
+	mu   sync.Mutex
+	news flightNews
 
 	more    chan struct{} // one element: there are news, or stopped was closed
 	ready   chan basePart
@@ -149,11 +182,16 @@ type flight struct {
 	programs []flightPrograms // of the generations that may be kept, with mu
 }
 
-// flightNews are side-band records, the end of a round, or the beginning of a generation.
+// flightNews are side-band records, and the beginnings of generations between them.
 type flightNews struct {
-	records    []byte
-	round      int64
-	generation uint32 // 0: none begins
+	bytes       []byte
+	generations []newGeneration
+}
+
+type newGeneration struct {
+	number uint32
+	round  int64 // time of the last round before it
+	at     int   // in bytes
 }
 
 // basePart is a part of a generation's base.
@@ -170,8 +208,9 @@ type flightPrograms struct {
 }
 
 const (
-	// maxNews bounds the side-band that the goroutine has not taken yet.
-	maxNews = 64 << 20
+	// maxNews and maxNewGenerations bound what the goroutine has not taken yet; it takes milliseconds.
+	maxNews           = 64 << 20
+	maxNewGenerations = 1 << 10
 	// baseCost: a base is made at most every baseCost times the time that it takes to make.
 	baseCost = 50
 	// baseRate is the most bytes of bases in a second.
@@ -188,7 +227,7 @@ func newFlight(cfg *Flight, tracer *bpf.Tracer) *flight {
 		return nil
 	}
 	return &flight{
-		config: cfg, tracer: tracer, more: make(chan struct{}, 1), ready: make(chan basePart, partsPerRound),
+		config: cfg, tracer: tracer, pinning: newPinning(), more: make(chan struct{}, 1), ready: make(chan basePart, partsPerRound),
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -224,17 +263,18 @@ func (f *flight) signal() {
 	}
 }
 
-func (f *flight) tell(n flightNews) {
+// tell notes something for the goroutine. It allocates nothing once there is room for what is usual.
+func (f *flight) tell(records []byte, generation uint32) {
 	f.mu.Lock()
-	if f.waiting += len(n.records); f.waiting > maxNews {
-		f.overflow = true
-	} else {
-		f.news = append(f.news, n)
+	n := &f.news
+	if len(n.bytes)+len(records) <= maxNews && len(n.generations) < maxNewGenerations {
+		n.bytes = append(n.bytes, records...)
+		if generation != 0 {
+			n.generations = append(n.generations, newGeneration{generation, f.round, len(n.bytes)})
+		}
 	}
 	f.mu.Unlock()
-	if n.generation != 0 || len(n.records) > 0 {
-		f.signal()
-	}
+	f.signal()
 }
 
 // flightSink passes on the side-band and the rounds.
@@ -244,13 +284,12 @@ type flightSink struct {
 }
 
 func (s *flightSink) Sideband(records []byte) error {
-	s.flight.tell(flightNews{records: bytes.Clone(records)})
+	s.flight.tell(records, 0)
 	return s.sink.Sideband(records)
 }
 
 func (s *flightSink) Round(round spool.Round) error {
 	s.flight.round = round.Time
-	s.flight.tell(flightNews{round: round.Time})
 	return s.sink.Round(round)
 }
 
@@ -258,7 +297,7 @@ func (s *flightSink) Round(round spool.Round) error {
 func (f *flight) bumped(generation uint32, now int64) {
 	if f != nil {
 		f.began = now
-		f.tell(flightNews{round: f.round, generation: generation})
+		f.tell(nil, generation)
 	}
 }
 
@@ -267,8 +306,9 @@ func (f *flight) isFull(w *spool.Writer, now int64) bool {
 	return f != nil && now > f.began+shortestFullGeneration.Nanoseconds() && w.GenerationFull()
 }
 
-// afterRound writes what is ready of a base, and drops what the window no longer needs.
-func (f *flight) afterRound(w *spool.Writer) error {
+// afterRound writes what is ready of a base, pins the window for a snapshot that is due, and drops what the window no longer needs. whole: the
+// round has moved everything.
+func (f *flight) afterRound(w *spool.Writer, whole bool) error {
 	if f == nil {
 		return nil
 	}
@@ -277,6 +317,7 @@ func (f *flight) afterRound(w *spool.Writer) error {
 			return err
 		}
 	}
+	f.pinDue(w, whole)
 	if oldest := w.Drop(proc.Monotonic()); oldest > 0 {
 		f.oldest.Store(oldest)
 	}
@@ -297,16 +338,16 @@ func (f *flight) writeReady(w *spool.Writer) error {
 	return nil
 }
 
-// programsBefore are the counters of the kernel programs at the beginning of a generation; nil: they are not known.
-func (f *flight) programsBefore(generation uint32) []bpf.ProgramStat {
+// programsBefore are the counters of the kernel programs at or before the beginning of a generation; nil: they are not known.
+func (f *flight) programsBefore(generation uint32) (stats []bpf.ProgramStat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.programs {
-		if p.generation == generation {
-			return p.stats
+		if p.generation <= generation {
+			stats = p.stats
 		}
 	}
-	return nil
+	return stats
 }
 
 // flightFollower is what the goroutine knows.
@@ -318,6 +359,7 @@ type flightFollower struct {
 	next     int64 // when the next base may be made
 	held     []heldFile
 	forget   int64 // when files were compared last
+	noted    int64 // when the counters of the kernel programs were read last
 }
 
 type heldFile struct {
@@ -329,6 +371,7 @@ type heldFile struct {
 func (f *flight) follow() {
 	defer close(f.done)
 	g := &flightFollower{flight: f, state: sideband.NewState()}
+	var news flightNews
 	for {
 		select {
 		case <-f.more:
@@ -336,33 +379,39 @@ func (f *flight) follow() {
 			return
 		}
 		f.mu.Lock()
-		news := f.news
-		f.news, f.waiting = nil, 0
+		news, f.news = f.news, flightNews{bytes: news.bytes[:0], generations: news.generations[:0]}
 		f.mu.Unlock()
-		for i := range news {
-			if !g.take(&news[i]) {
-				return
-			}
+		if !g.take(&news) {
+			return
 		}
 	}
 }
 
 // take returns false when the recording ends.
 func (g *flightFollower) take(n *flightNews) bool {
-	if len(n.records) > 0 {
-		g.state.Add(n.records)
+	records := bytes.Clone(n.bytes) // the state keeps them for a while
+	from := 0
+	for _, one := range n.generations {
+		g.state.Add(records[from:one.at:one.at])
+		from = one.at
+		if !g.begin(&one) {
+			return false
+		}
 	}
-	if n.generation == 0 {
-		return true
-	}
-	g.notePrograms(n.generation)
+	g.state.Add(records[from:])
+	return true
+}
+
+// begin makes the base of a generation if one may be made.
+func (g *flightFollower) begin(n *newGeneration) bool {
+	g.notePrograms(n.number)
 	if now := proc.Monotonic(); now >= g.next {
 		at := n.round - sideband.StateLag
 		g.state.Until(at)
 		g.make(at)
 		took := proc.Monotonic() - now
 		g.next = now + max(baseCost*took, int64(len(g.base))*int64(time.Second)/baseRate)
-		if !g.pass(n.generation) {
+		if !g.pass(n.number) {
 			return false
 		}
 	}
@@ -398,8 +447,13 @@ func (g *flightFollower) pass(generation uint32) bool {
 	}
 }
 
-// notePrograms reads the counters of the kernel programs, of which the recording reports those since its window opened.
+// notePrograms reads the counters of the kernel programs, because a window reports what they counted since about its opening.
 func (g *flightFollower) notePrograms(generation uint32) {
+	now := proc.Monotonic()
+	if now < g.noted+programsEvery.Nanoseconds() {
+		return
+	}
+	g.noted = now
 	stats, err := g.tracer.Programs()
 	if err != nil {
 		return
@@ -412,8 +466,12 @@ func (g *flightFollower) notePrograms(generation uint32) {
 	}
 }
 
-// maxFlightPrograms is enough for an hour; in a longer window, skipped programs are counted since the recording began.
-const maxFlightPrograms = 1800
+const (
+	// programsEvery is how often they are read, which takes 3 ms.
+	programsEvery = 2 * time.Second
+	// maxFlightPrograms is enough for an hour; in a longer window, skipped programs are counted since the recording began.
+	maxFlightPrograms = 1800
+)
 
 // closeFiles closes the files that no process has mapped since before what is kept.
 func (g *flightFollower) closeFiles() {

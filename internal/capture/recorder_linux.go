@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"wprof/bpf"
@@ -49,7 +50,9 @@ type recorder struct {
 	unwind  *unwinder     // nil: user stacks are walked by frame pointers
 	copier  *copier       // nil: as code, or the window has not opened
 	flight  *flight       // nil: everything is kept
-	hotplug *hotplug      // nil: closed, or not permitted
+
+	stopping atomic.Bool // the window is to close
+	hotplug  *hotplug    // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
 	beforeOpen     func()          // called a moment before the window opens
@@ -151,7 +154,9 @@ func (r *recorder) taskLists() (*taskLists, error) {
 // Run records until the duration is over or Stop is called, on a thread with a priority of its own.
 func (r *recorder) Run() error {
 	defer debug.SetGCPercent(debug.SetGCPercent(r.gcPercent()))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
+	if r.flight == nil {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -173,7 +178,10 @@ func (r *recorder) gcPercent() int {
 }
 
 // Stop closes the window.
-func (r *recorder) Stop() { r.wake.Call() }
+func (r *recorder) Stop() {
+	r.stopping.Store(true)
+	r.wake.Call()
+}
 
 // Close detaches the kernel programs.
 func (r *recorder) Close() {
@@ -287,8 +295,8 @@ func (r *recorder) rounds() error {
 			}
 			wait = min(wait, time.Duration(deadline-now))
 		}
-		stopped, err := r.wake.Sleep(wait)
-		if err != nil || stopped {
+		called, err := r.wake.Sleep(r.flight.untilDue(wait))
+		if err != nil || called && r.stopping.Load() {
 			return err
 		}
 		if awaited && r.command.HasExecuted() {
@@ -297,7 +305,7 @@ func (r *recorder) rounds() error {
 				return err
 			}
 		}
-		fill, _, err := r.drain.Round()
+		fill, whole, err := r.drain.Round()
 		if err != nil {
 			return err
 		}
@@ -318,7 +326,7 @@ func (r *recorder) rounds() error {
 		if err := r.tasks.round(begun); err != nil {
 			return err
 		}
-		if err := r.flight.afterRound(r.writer); err != nil {
+		if err := r.flight.afterRound(r.writer, whole); err != nil {
 			return err
 		}
 	}
@@ -355,6 +363,10 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 func (r *recorder) closeWindow() error {
 	if err := r.listTasks(); err != nil {
 		return err
+	}
+	if r.flight != nil {
+		r.flight.listing.Lock() // a snapshot may list threads as well, up to the end of its own window
+		defer r.flight.listing.Unlock()
 	}
 	r.closedAt = proc.Monotonic()
 	r.afterClose()
@@ -421,14 +433,22 @@ func (r *recorder) end() error {
 
 // listBlocked writes the stacks of the threads that are still blocked, and what they wait for.
 func (r *recorder) listBlocked() error {
-	if !r.cfg.Stacks.OffCPU && r.cfg.Kernel.OffCPU.Waits == nil {
+	if !r.listsBlocked() {
 		return nil
 	}
 	var list bytes.Buffer
+	if r.flight != nil {
+		r.flight.listing.Lock()
+		defer r.flight.listing.Unlock()
+	}
 	if err := r.tracer.ReadBlocked(&list, r.closedAt); err != nil {
 		return err
 	}
 	return r.writer.Blocked(list.Bytes())
+}
+
+func (r *recorder) listsBlocked() bool {
+	return r.cfg.Stacks.OffCPU || r.cfg.Kernel.OffCPU.Waits != nil
 }
 
 // tail collects the data that is in no record.
@@ -524,10 +544,12 @@ func recursionCause(kind format.Kind) format.Cause {
 }
 
 // programCosts returns the programs' counters since the window opened.
-func (r *recorder) programCosts() []*format.ProgramCost {
+func (r *recorder) programCosts() []*format.ProgramCost { return programCosts(r.before, r.after) }
+
+func programCosts(before, after []bpf.ProgramStat) []*format.ProgramCost {
 	var costs []*format.ProgramCost
-	for i, program := range r.after {
-		since := r.before[i]
+	for i, program := range after {
+		since := before[i]
 		costs = append(costs, &format.ProgramCost{
 			Name: program.Name, Runs: program.Runs - since.Runs, Ns: uint64(program.Time - since.Time),
 			RecursionMisses: program.RecursionMisses - since.RecursionMisses,
@@ -537,8 +559,10 @@ func (r *recorder) programCosts() []*format.ProgramCost {
 }
 
 // countedPrograms returns the programs with any count: without --stats the kernel counts only skipped runs.
-func (r *recorder) countedPrograms() []*format.ProgramCost {
-	return slices.DeleteFunc(r.programCosts(), func(c *format.ProgramCost) bool { return c.Runs+c.RecursionMisses == 0 })
+func (r *recorder) countedPrograms() []*format.ProgramCost { return counted(r.programCosts()) }
+
+func counted(costs []*format.ProgramCost) []*format.ProgramCost {
+	return slices.DeleteFunc(costs, func(c *format.ProgramCost) bool { return c.Runs+c.RecursionMisses == 0 })
 }
 
 // ringBytes is the memory of all rings.

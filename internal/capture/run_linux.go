@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,11 @@ func run(inv *cli.Invocation, boost *booster) error {
 		return err
 	}
 	defer out.Abort()
+	if cfg.Flight != nil {
+		s.asked = make(chan os.Signal, 1)
+		signal.Notify(s.asked, unix.SIGUSR1) // before it can end the recorder
+		defer signal.Stop(s.asked)
+	}
 	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
 }
@@ -108,7 +114,9 @@ type session struct {
 	spool       *spool.Writer
 	rec         *recorder
 	boost       *booster
-	stats       io.Closer // nil: the kernel does not measure the programs
+	asked       chan os.Signal // SIGUSR1 to a flight recorder
+	snapshots   *snapshots     // nil: no flight recorder
+	stats       io.Closer      // nil: the kernel does not measure the programs
 	summary     assemble.Summary
 	ended       chan struct{} // closed at the end
 	early       error         // why the recording ended early; nil: it did not
@@ -123,6 +131,7 @@ func (s *session) run() error {
 	stop := s.supervise()
 	err := s.record()
 	stop()
+	defer s.snapshots.wait()
 	if err == nil {
 		err = s.out.Commit()
 	}
@@ -261,7 +270,12 @@ func (s *session) record() error {
 	if s.cfg.Live {
 		return s.recordLive()
 	}
-	if err := s.rec.Run(); err != nil {
+	if s.rec.flight != nil {
+		s.snapshots = startSnapshots(s)
+	}
+	err := s.rec.Run()
+	s.snapshots.finish()
+	if err != nil {
 		return s.salvage(s.notOpened(err))
 	}
 	s.rec.Close()
@@ -352,26 +366,8 @@ func (s *session) outgrew(cause error) bool {
 func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
-	if s.rec.code != nil {
-		var last *names
-		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() source {
-			last = newNames(recorded, s.rec.code.watcher.Files(), s.cfg, s.inv.Stopped(), s.rec.signalledTime())
-			return last
-		}}
-		defer func() {
-			s.hung = limited.hung
-			if limited.failed != nil {
-				s.unnamed = limited.failed.Error()
-			} else if limited.names != nil { // else it may still be running
-				s.unnamed = last.resolver.MapsCut()
-				last.Close()
-			}
-		}()
-		o.Names = limited
-		if s.cfg.Lines {
-			o.Lines = limited
-		}
-	}
+	naming := s.name(recorded, &o)
+	defer func() { s.hung, s.unnamed = naming.end() }()
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
 	s.summary, err = assemble.Finalise(recorded, w, o)
@@ -385,6 +381,44 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 		s.early = fmt.Errorf("the recording is not complete: %w meanwhile; record again, and leave FILE.part alone", spool.ErrChanged)
 	}
 	return nil
+}
+
+// naming is how functions of a spool are named.
+type naming struct {
+	limited *interruptible // nil: they are not
+	last    *names
+}
+
+// name makes options name functions.
+func (s *session) name(recorded *spool.Spool, o *assemble.Options) *naming {
+	n := new(naming)
+	if s.rec.code == nil {
+		return n
+	}
+	n.limited = &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() source {
+		n.last = newNames(recorded, s.rec.code.watcher.Files(), s.cfg, s.inv.Stopped(), s.rec.signalledTime())
+		return n.last
+	}}
+	o.Names = n.limited
+	if s.cfg.Lines {
+		o.Lines = n.limited
+	}
+	return n
+}
+
+// end closes the files that names were read from. It returns the files whose file systems do not respond, and a warning about missing
+// names; "": none.
+func (n *naming) end() (hung []string, unnamed string) {
+	switch {
+	case n.limited == nil:
+		return nil, ""
+	case n.limited.failed != nil:
+		unnamed = n.limited.failed.Error()
+	case n.limited.names != nil: // else it may still be running
+		unnamed = n.last.resolver.MapsCut()
+		n.last.Close()
+	}
+	return n.limited.hung, unnamed
 }
 
 // interrupt returns a channel that the first signal closes while functions are named. It is nil if that signal has ended

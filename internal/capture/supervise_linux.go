@@ -20,6 +20,9 @@ import (
 func (s *session) supervise() (stop func()) {
 	finished := make(chan struct{})
 	go s.showStatus(finished)
+	if s.rec.flight != nil {
+		go s.snapshotOnSignal(finished)
+	}
 	if s.endsWithProcesses() {
 		go s.stopWithProcesses(finished, s.rec.tracer.Followed())
 	}
@@ -53,6 +56,23 @@ func (s *session) supervise() (stop func()) {
 		}
 	}()
 	return func() { close(finished) }
+}
+
+// snapshotOnSignal asks for a snapshot at each SIGUSR1.
+func (s *session) snapshotOnSignal(finished <-chan struct{}) {
+	select {
+	case <-s.rec.opened:
+	case <-finished:
+		return
+	}
+	for {
+		select {
+		case <-s.asked:
+			s.snapshots.request("SIGUSR1", false)
+		case <-finished:
+			return
+		}
+	}
 }
 
 // endsWithProcesses reports whether only the processes of --pid are recorded, with their descendants.

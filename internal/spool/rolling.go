@@ -20,7 +20,7 @@ type rolling struct {
 	kept   []keptGeneration // the current one is the last
 	lister uint32           // number of the generation in which the list of tasks under way has begun
 	listed bool             // that list ended after the last round
-	pins   map[*Pin]int64   // by snapshot: from where on the file is being read
+	pins   map[*Pin]bool    // parts of the file that are being read
 
 	trim *trimmer // nil: it is not running
 }
@@ -48,7 +48,7 @@ func (w *Writer) Roll(window time.Duration, limit int64) error {
 	if err := canPunch(w.file); err != nil {
 		return fmt.Errorf("keep only the last part of a recording: the file system of the %s cannot free parts of a file: %w", w.Name(), err)
 	}
-	w.rolling = &rolling{window: window, limit: limit, headAt: w.size, pins: make(map[*Pin]int64)}
+	w.rolling = &rolling{window: window, limit: limit, headAt: w.size, pins: make(map[*Pin]bool)}
 	if err := w.chunk(ChunkHeader{Type: chunkKept}, keptPayload(window)); err != nil {
 		return err
 	}
@@ -175,12 +175,7 @@ func (r *rolling) firstNeeded(now, size int64) int {
 	if r.limit > 0 {
 		first = max(first, r.firstWithin(first, size))
 	}
-	for _, at := range r.pins {
-		for first > 0 && r.kept[first].at > at {
-			first--
-		}
-	}
-	return first
+	return r.keepPinned(first, size)
 }
 
 // firstWithin returns the first generation from which on the file is not larger than the limit: if possible one with which a window can
@@ -204,30 +199,6 @@ func (r *rolling) firstWithin(first int, size int64) int {
 		}
 	}
 	return len(r.kept) - 1
-}
-
-// Pin is a part of the file that is kept for a reader.
-type Pin struct {
-	r           io.ReaderAt
-	from, limit int64
-	window      time.Duration
-}
-
-// Pin keeps what the window needs now, up to the last whole round, until [Writer.Unpin] is called. It is for the goroutine that writes.
-func (w *Writer) Pin() *Pin {
-	r := w.rolling
-	p := &Pin{r: w.reader(), from: r.kept[0].at, limit: w.size, window: r.window}
-	r.pins[p] = p.from
-	return p
-}
-
-// Unpin ends a Pin. It is for the goroutine that writes.
-func (w *Writer) Unpin(p *Pin) { delete(w.rolling.pins, p) }
-
-// Spool is what is pinned, for any goroutine. It waits until that is in the file.
-func (p *Pin) Spool() (*Spool, error) {
-	s := &Spool{r: p.r, from: p.from, window: p.window}
-	return s, s.read(p.limit)
 }
 
 // startTrimming starts the thread that gives back what is dropped.

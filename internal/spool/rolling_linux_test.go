@@ -31,20 +31,22 @@ func TestFirstGenerationThatIsNeeded(t *testing.T) {
 		pin   int64
 		want  int
 	}{
-		"the window":                  {generations(none), 0, -1, 6},
-		"a list that is missing":      {generations(func(g []keptGeneration) { g[6].listed = 0 }), 0, -1, 5},
-		"a base that is missing":      {generations(func(g []keptGeneration) { g[6].based = false }), 0, -1, 5},
-		"a list that was late":        {generations(func(g []keptGeneration) { g[6].listed = 7e9 + 1 }), 0, -1, 5},
-		"enough room":                 {generations(none), 80 * mb, -1, 6},
-		"little room":                 {generations(none), 40 * mb, -1, 7},
-		"little room, nothing whole":  {generations(func(g []keptGeneration) { g[7].based, g[8].based, g[9].based = false, false, false }), 40 * mb, -1, 7},
-		"no room":                     {generations(none), 5 * mb, -1, 9},
-		"a reader":                    {generations(none), 0, 20 * mb, 2},
-		"a reader of what is dropped": {generations(none), 0, 90 * mb, 6},
+		"the window":                   {generations(none), 0, -1, 6},
+		"a list that is missing":       {generations(func(g []keptGeneration) { g[6].listed = 0 }), 0, -1, 5},
+		"a base that is missing":       {generations(func(g []keptGeneration) { g[6].based = false }), 0, -1, 5},
+		"a list that was late":         {generations(func(g []keptGeneration) { g[6].listed = 7e9 + 1 }), 0, -1, 5},
+		"enough room":                  {generations(none), 80 * mb, -1, 6},
+		"little room":                  {generations(none), 40 * mb, -1, 7},
+		"little room, nothing whole":   {generations(func(g []keptGeneration) { g[7].based, g[8].based, g[9].based = false, false, false }), 40 * mb, -1, 7},
+		"no room":                      {generations(none), 5 * mb, -1, 9},
+		"a reader":                     {generations(none), 0, 20 * mb, 2},
+		"a reader of what is dropped":  {generations(none), 0, 90 * mb, 6},
+		"a reader and little room":     {generations(none), 45 * mb, 20 * mb, 2},
+		"a reader that takes too much": {generations(none), 39 * mb, 20 * mb, 8},
 	} {
-		r := &rolling{window: 3 * time.Second, limit: c.limit, kept: c.kept, pins: map[*Pin]int64{}}
+		r := &rolling{window: 3 * time.Second, limit: c.limit, kept: c.kept, pins: map[*Pin]bool{}}
 		if c.pin >= 0 {
-			r.pins[new(Pin)] = c.pin
+			r.pins[&Pin{from: c.pin}] = true
 		}
 		if got := r.firstNeeded(10e9, 100*mb); got != c.want {
 			t.Errorf("%s: the first one is %d, want %d", name, got, c.want)
@@ -159,12 +161,12 @@ func TestPinnedGenerationsStay(t *testing.T) {
 			if w.Oldest() != pinned {
 				t.Errorf("the first generation is %d, and %d is pinned", w.Oldest(), pinned)
 			}
-			s, err := pin.Spool()
+			s, err := pin.Spool(nil, Tail{Close: 77})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.first.number != pinned || s.Damage() == nil || s.Damage().Bad != 0 || len(s.Base()) != 2 {
-				t.Errorf("what is pinned begins with %d, damage %+v, base %d", s.first.number, s.damage, len(s.Base()))
+			if s.first.number != pinned || s.Damage() != nil || len(s.Base()) != 2 || s.Closed() != 77 {
+				t.Errorf("what is pinned begins with %d and closes at %d, damage %+v, base %d", s.first.number, s.Closed(), s.damage, len(s.Base()))
 			}
 			w.Unpin(pin)
 		}

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +50,8 @@ type Writer struct {
 	copying    *Copy // the file whose parts are being written
 	copyNumber uint16
 
-	rolling *rolling // nil: everything is kept
+	rolling *rolling      // nil: everything is kept
+	record  *bytes.Buffer // takes what is written instead of a file; nil: there is a file
 
 	shared shared
 }
@@ -219,16 +221,20 @@ func (w *Writer) End(t Tail) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	payload, err := appendTail(w.scratch[:0], w.current.open, &t)
-	if err != nil {
-		return err
-	}
-	if err := w.small(ChunkEnd, 0, payload); err != nil {
+	if err := w.end(&t); err != nil {
 		return err
 	}
 	w.shared.whole.Store(w.size)
 	w.shared.end()
 	return nil
+}
+
+func (w *Writer) end(t *Tail) error {
+	payload, err := appendTail(w.scratch[:0], w.current.open, t)
+	if err != nil {
+		return err
+	}
+	return w.small(ChunkEnd, 0, payload)
 }
 
 // GiveUp ends the spool for a live reader. Without an End its stream is marked as cut. The file stays open, for
@@ -278,7 +284,11 @@ func (w *Writer) chunk(h ChunkHeader, payload []byte) error {
 
 // write appends the parts in w.vector.
 func (w *Writer) write(length int) (err error) {
-	if w.buffer != nil {
+	if w.record != nil {
+		for _, part := range w.vector {
+			w.record.Write(part)
+		}
+	} else if w.buffer != nil {
 		err = w.buffer.append(w.vector)
 	} else {
 		w.writes.Add(1)

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,18 +80,200 @@ func TestFlightRecorderKeepsExactlyTheLastWindow(t *testing.T) {
 // Without a disk that can free parts of a file, and with values of other profilers, a flight recorder says so at once.
 func TestFlightRecorderIsRefusedInOneSentence(t *testing.T) {
 	for typed, want := range map[string]string{
-		"-F 99":      "-F is the flight recorder: perf's -F 99 is --freq=99 here, or -S+timer=99hz",
-		"-F99":       `--flight-recorder: "99" has no unit: 99s is a window of that length; perf's -F 99 is --freq=99 here, or -S+timer=99hz`,
-		"-F99hz":     `--flight-recorder: "99hz" is no window like 1s: perf's -F 99hz is --freq=99hz here, or -S+timer=99hz`,
-		"-F 2s":      "no space after -F: write -F2s",
-		"-F1ms":      "--flight-recorder: the window must be at least 100ms, or 0 for no limit",
-		"-F1s,1kb":   "--flight-recorder: the size must be at least 64mb, or 0 for no limit",
-		"-F --live":  "--flight-recorder and --live contradict each other: what was written cannot be dropped",
-		"-F1s,64mbs": `--flight-recorder: "64mbs" is not a size: the unit is one of b, kb, mb, gb, in powers of 1024`,
+		"-F 99":                 "-F is the flight recorder: perf's -F 99 is --freq=99 here, or -S+timer=99hz",
+		"-F99":                  `--flight-recorder: "99" has no unit: 99s is a window of that length; perf's -F 99 is --freq=99 here, or -S+timer=99hz`,
+		"-F99hz":                `--flight-recorder: "99hz" is no window like 1s: perf's -F 99hz is --freq=99hz here, or -S+timer=99hz`,
+		"-F 2s":                 "no space after -F: write -F2s",
+		"-F1ms":                 "--flight-recorder: the window must be at least 100ms, or 0 for no limit",
+		"-F1s,1kb":              "--flight-recorder: the size must be at least 64mb, or 0 for no limit",
+		"-F --live":             "--flight-recorder and --live contradict each other: what was written cannot be dropped",
+		"--after=1s":            "--after is for snapshots of a flight recorder: add -F",
+		"-F --keep=/no/such":    "--keep: there is no folder /no/such; make it first",
+		"-F --keep=/tmp,x":      `--keep: "x" is no number of snapshots`,
+		"-F --snapshot-count=0": "--snapshot-count must be at least 1",
+		"-F1s,64mbs":            `--flight-recorder: "64mbs" is not a size: the unit is one of b, kb, mb, gb, in powers of 1024`,
 	} {
 		r := tools.Try(t, time.Minute, nil, "wprof-record", append(strings.Fields(typed), "-o", filepath.Join(t.TempDir(), "x"))...)
 		if said := string(r.Stderr); r.Status != 2 || said != "wprof-record: "+want+"\n" {
 			t.Errorf("%q: status %d: %q, want 2: %q", typed, r.Status, said, want)
 		}
+	}
+}
+
+// ask asks a flight recorder for a snapshot, and returns when it says that it was written.
+func ask(t testing.TB, r *tools.Recorder) {
+	t.Helper()
+	before := strings.Count(r.Stderr.String(), ": snapshot ")
+	must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
+	said(t, r, func(text string) bool { return strings.Count(text, ": snapshot ") > before })
+}
+
+// said waits until a recorder's messages are as they are to be.
+func said(t testing.TB, r *tools.Recorder, is func(string) bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(r.Stderr.String()); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the recorder says %s", r.Stderr.String())
+		}
+	}
+}
+
+func stopFlight(t testing.TB, r *tools.Recorder) {
+	t.Helper()
+	if status := r.Stop(); status != 0 {
+		t.Fatalf("wprof-record: status %d: %s", status, r.Stderr.String())
+	}
+}
+
+// isWindow checks a window that is to be sound, a second long and without losses, against the workload's counts.
+func isWindow(t testing.TB, file, log string) *departures {
+	t.Helper()
+	s := whole(t, file)
+	if got := s.close - s.open; got != time.Second.Nanoseconds() {
+		t.Errorf("%s: the window is %d ns long, want a second", file, got)
+	}
+	if len(s.lost) > 0 || s.cut != 0 {
+		t.Errorf("%s: losses %v, cut %d", file, s.lost, s.cut)
+	}
+	if compared := s.compare(t, readStamps(t, log)); compared < 100 {
+		t.Errorf("%s: only %d departures could be compared", file, compared)
+	}
+	return s
+}
+
+func TestSnapshotsLoseNothing(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := tools.DiskFolder(t)
+	r := tools.Start(t, "-F1s", "-o", filepath.Join(dir, "x.wprof"))
+	deletedSteady(t, "in-all-windows")
+	log := stamps(t)
+	time.Sleep(6 * time.Second)
+	asked := proc.Monotonic()
+	ask(t, r)
+	time.Sleep(200 * time.Millisecond)
+	ask(t, r) // their windows overlap
+	time.Sleep(1500 * time.Millisecond)
+	stopFlight(t, r)
+	if left := names(t, dir); !slices.Equal(left, []string{"x.1.wprof", "x.2.wprof", "x.wprof"}) {
+		t.Fatalf("the folder holds %v", left)
+	}
+	last := int64(0)
+	for n, file := range []string{"x.1.wprof", "x.2.wprof", "x.wprof"} {
+		s := isWindow(t, filepath.Join(dir, file), log)
+		hasSteady(t, filepath.Join(dir, file), "in-all-windows")
+		if s.close <= last || n == 0 && s.close < asked {
+			t.Errorf("%s closes at %d, the one before at %d, it was asked for at %d", file, s.close, last, asked)
+		}
+		last = s.close
+	}
+}
+
+// Triggers in quick succession, also while a snapshot is written, cost no events, and are counted.
+func TestStormOfTriggersIsIgnored(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := tools.DiskFolder(t)
+	r := tools.Start(t, "-F1s", "--after=300ms", "-o", filepath.Join(dir, "x.wprof"))
+	log := stamps(t)
+	time.Sleep(2 * time.Second)
+	asked := proc.Monotonic()
+	for range 200 {
+		must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
+		time.Sleep(time.Millisecond)
+	}
+	said(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
+	ask(t, r)
+	time.Sleep(time.Second)
+	stopFlight(t, r)
+	if text := r.Stderr.String(); !strings.Contains(text, " triggers ignored since the last one") {
+		t.Errorf("no trigger was ignored: %s", text)
+	}
+	left := names(t, dir)
+	if len(left) < 3 || len(left) > 5 {
+		t.Errorf("200 triggers in a fifth of a second left %v", left)
+	}
+	for _, file := range left {
+		if s := isWindow(t, filepath.Join(dir, file), log); file == "x.1.wprof" && s.close < asked+300e6 {
+			t.Errorf("the first snapshot closes %d ms after it was asked for, want 300 at least", (s.close-asked)/1e6)
+		}
+	}
+}
+
+func TestNewestSnapshotsAreKept(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir, log := tools.DiskFolder(t), filepath.Join(t.TempDir(), "log")
+	must(t, os.WriteFile(filepath.Join(dir, "foreign.wprof"), nil, 0o600))
+	r := tools.Start(t, "-F500ms", "--no-stacks", "--keep", dir+",2", "--exec", `printf '%s\n' >>`+log)
+	for range 4 {
+		ask(t, r)
+	}
+	stopFlight(t, r)
+	host, err := os.Hostname()
+	must(t, err)
+	text, err := os.ReadFile(log)
+	must(t, err)
+	written := strings.Fields(string(text))
+	if len(written) != 4 || !slices.IsSorted(written) {
+		t.Fatalf("the command was run for %q", written)
+	}
+	want := []string{"foreign.wprof", filepath.Base(written[2]), filepath.Base(written[3]), host + ".wprof"}
+	slices.Sort(want)
+	if left := names(t, dir); !slices.Equal(left, want) {
+		t.Errorf("the folder holds %v, want %v", left, want)
+	}
+}
+
+// A disk that is full when a snapshot is written costs that snapshot only.
+func TestSnapshotOnAFullDiskLeavesTheRecordingAlone(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir, small := tools.DiskFolder(t), smallDisk(t, "8m")
+	filler := fill(t, small, 16<<10)
+	file := filepath.Join(dir, "x.wprof")
+	r := tools.Start(t, "-F1s", "--keep", small, "-o", file)
+	log := stamps(t)
+	time.Sleep(2 * time.Second)
+	must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
+	said(t, r, func(text string) bool { return strings.Contains(text, "the snapshot (SIGUSR1) failed: write "+small) })
+	if text := r.Stderr.String(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "; the recording goes on") {
+		t.Errorf("it says %s", text)
+	}
+	if left := names(t, small); !slices.Equal(left, []string{"filler"}) {
+		t.Errorf("a snapshot that failed leaves %v", left)
+	}
+	must(t, os.Remove(filler))
+	ask(t, r)
+	stopFlight(t, r)
+	left := names(t, small)
+	if len(left) != 1 {
+		t.Fatalf("the folder holds %v", left)
+	}
+	isWindow(t, filepath.Join(small, left[0]), log)
+	isWindow(t, file, log)
+}
+
+func TestRecordingEndsAfterItsLastSnapshot(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := tools.DiskFolder(t)
+	r := tools.Start(t, "-F500ms", "--no-stacks", "--snapshot-count=2", "-o", filepath.Join(dir, "x.wprof"))
+	ask(t, r)
+	ask(t, r)
+	if status := r.Wait(); status != 0 {
+		t.Errorf("status %d: %s", status, r.Stderr.String())
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"x.1.wprof", "x.2.wprof", "x.wprof"}) {
+		t.Errorf("the folder holds %v", left)
+	}
+}
+
+func TestServiceFileIsValid(t *testing.T) {
+	verify, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd here")
+	}
+	text, err := os.ReadFile("../../docs/wprof-flight.service")
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "wprof-flight.service")
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/wprof-record", tools.Path("wprof-record"))), 0o600))
+	if said, err := exec.Command(verify, "verify", file).CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("systemd-analyze verify: %v: %s", err, said)
 	}
 }

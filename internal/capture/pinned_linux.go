@@ -1,0 +1,94 @@
+package capture
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+
+	"wprof/internal/proc"
+	"wprof/internal/spool"
+)
+
+// pinned is a window of a flight recorder that is to be written while it goes on recording.
+type pinned struct {
+	pin        *spool.Pin
+	closed     int64
+	generation uint32 // the first one that is kept
+}
+
+// pinning passes windows from the draining thread to the goroutine that writes them.
+type pinning struct {
+	due    atomic.Int64 // when a window is to end, CLOCK_MONOTONIC ns; 0: none is
+	rounds int          // that were not whole since then
+	taken  chan pinned  // one element
+	done   chan *spool.Pin
+}
+
+// maxPartRounds bounds the wait for a round in which no record was still being written.
+const maxPartRounds = 20
+
+func newPinning() pinning {
+	return pinning{taken: make(chan pinned, 1), done: make(chan *spool.Pin, 2)}
+}
+
+// untilDue shortens a wait, so that a round follows when a window is to end.
+func (f *flight) untilDue(wait time.Duration) time.Duration {
+	if f == nil {
+		return wait
+	}
+	if due := f.pinning.due.Load(); due != 0 {
+		wait = min(wait, max(time.Duration(due-proc.Monotonic()), 0)+time.Millisecond)
+	}
+	return wait
+}
+
+// pinDue pins the window if it is to end; whole: the last round has moved everything. There is room in the channel, because no window
+// becomes due before the last one was taken.
+func (f *flight) pinDue(w *spool.Writer, whole bool) {
+	for {
+		select {
+		case pin := <-f.pinning.done:
+			w.Unpin(pin)
+			continue
+		default:
+		}
+		break
+	}
+	due := f.pinning.due.Load()
+	if due == 0 || f.round < due {
+		return
+	}
+	if f.pinning.rounds++; !whole && f.pinning.rounds < maxPartRounds {
+		return
+	}
+	f.pinning.rounds = 0
+	f.pinning.due.Store(0)
+	f.pinning.taken <- pinned{pin: w.Pin(), closed: f.round, generation: w.Oldest()}
+}
+
+// spoolOf is a pinned window as a spool. What is in no ring is collected now.
+func (r *recorder) spoolOf(p pinned) (*spool.Spool, error) {
+	var blocked bytes.Buffer
+	if r.listsBlocked() {
+		r.flight.listing.Lock()
+		err := r.tracer.ReadBlocked(&blocked, p.closed)
+		r.flight.listing.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	clocks, err := proc.ReadClocks()
+	if err != nil {
+		return nil, err
+	}
+	tail := spool.Tail{Close: p.closed, Clocks: clocks}
+	if now, err := r.tracer.Programs(); err == nil {
+		before := r.flight.programsBefore(p.generation)
+		if len(before) != len(now) {
+			before = r.before
+		}
+		tail.Programs = counted(programCosts(before, now))
+		tail.Losses = skipped(tail.Programs, r.openedAt)
+	}
+	return p.pin.Spool(blocked.Bytes(), tail)
+}

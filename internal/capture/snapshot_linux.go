@@ -1,0 +1,229 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/assemble"
+	"wprof/internal/cli"
+	"wprof/internal/proc"
+)
+
+// snapshots writes windows of a flight recorder into files of their own while it goes on recording, one after the other.
+type snapshots struct {
+	s       *session
+	flight  *flight
+	ended   chan struct{} // closed when no more are to be written
+	done    chan struct{} // closed when the last one is written
+	running sync.WaitGroup
+	slots   chan struct{} // of commands of --exec
+
+	mu      sync.Mutex
+	reason  string // of the snapshot that is to be taken; "": none is
+	ignored int    // triggers since the last one was taken
+	next    time.Time
+	taken   int // by triggers, for the limit
+}
+
+// maxExecs bounds the commands of --exec that run at a time.
+const maxExecs = 4
+
+func startSnapshots(s *session) *snapshots {
+	n := &snapshots{s: s, flight: s.rec.flight, ended: make(chan struct{}), done: make(chan struct{}), slots: make(chan struct{}, maxExecs)}
+	go n.run()
+	return n
+}
+
+// finish waits until the snapshot that is being written is complete, and then for the commands that were run.
+func (n *snapshots) finish() {
+	if n == nil {
+		return
+	}
+	close(n.ended)
+	<-n.done
+}
+
+// request asks for a snapshot. One that is already asked for, and not begun, stands for both. A condition is also ignored during the pause
+// after the last snapshot.
+func (n *snapshots) request(reason string, isCondition bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	if n.reason != "" || isCondition && now.Before(n.next) {
+		n.ignored++
+		return
+	}
+	n.reason = reason
+	after := n.s.cfg.Flight.After
+	n.next = now.Add(n.s.cfg.Flight.Every + after)
+	n.flight.pinning.due.Store(proc.Monotonic() + after.Nanoseconds())
+	n.s.rec.wake.Call()
+}
+
+// take returns the reason of the snapshot that is to be written now, and how many triggers were ignored.
+func (n *snapshots) take() (reason string, ignored int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	reason, ignored = n.reason, n.ignored
+	n.reason, n.ignored = "", 0
+	return reason, ignored
+}
+
+func (n *snapshots) run() {
+	defer close(n.done)
+	for {
+		select {
+		case p := <-n.flight.pinning.taken:
+			n.write(p)
+		case <-n.ended:
+			return
+		}
+	}
+}
+
+// write writes one snapshot and says what became of it. The recording goes on whatever happens.
+func (n *snapshots) write(p pinned) {
+	reason, ignored := n.take()
+	began := time.Now()
+	path, summary, err := n.writeTo(p, reason)
+	n.flight.pinning.done <- p.pin
+	also := ""
+	if ignored > 0 {
+		also = fmt.Sprintf("; %s ignored since the last one", cli.Counted(uint64(ignored), "trigger"))
+	}
+	if err != nil {
+		n.s.inv.Warnf("the snapshot (%s) failed: %v; the recording goes on%s", reason, err, also)
+		return
+	}
+	o := Outcome{Losses: summary.Losses}
+	lost := "nothing lost"
+	if o.Lossy() {
+		lost = cli.Counted(o.Lost(), "event") + " lost"
+	}
+	var events uint64
+	for _, count := range summary.Events {
+		events += count
+	}
+	n.s.inv.Warnf("snapshot %s (%s): %s in %s, %s, written in %s%s", path, reason, cli.Counted(events, "event"), seconds(time.Duration(summary.Close-summary.Open)),
+		lost, seconds(time.Since(began)), also)
+	if keep := n.s.cfg.Flight.Keep; keep != nil {
+		for _, err := range keep.prune() {
+			n.s.inv.Warnf("an old snapshot could not be removed: %v", err)
+		}
+	}
+	n.execute(path)
+	n.count()
+}
+
+// count ends the recording after the last snapshot that was asked for.
+func (n *snapshots) count() {
+	n.taken++
+	if n.taken == n.s.cfg.Flight.Count {
+		n.s.inv.Warnf("that was the last one of --snapshot-count, and the recording ends")
+		n.s.rec.Stop()
+	}
+}
+
+func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assemble.Summary, err error) {
+	if path, err = n.s.cfg.snapshotPath(); err != nil {
+		return "", summary, err
+	}
+	recorded, err := n.s.rec.spoolOf(p)
+	if err != nil {
+		return "", summary, err
+	}
+	session := recorded.Header().Session
+	session.Config = append(session.Config, &format.KeyValue{Key: "snapshot", Value: reason})
+	out, err := n.s.inv.CreateOutput(path, true)
+	if err != nil {
+		return "", summary, err
+	}
+	defer out.Abort()
+	o := assemble.Options{Cost: n.s.cost}
+	naming := n.s.name(recorded, &o)
+	defer naming.end()
+	w := format.NewWriter(out, format.WriterOptions{Level: n.s.cfg.level(true)})
+	summary, err = assemble.Finalise(recorded, w, o)
+	switch written := cli.WriteError(err); {
+	case written != nil:
+		return "", summary, written
+	case p.pin.IsLost():
+		return "", summary, errors.New("it took so long to write that its part of the spool had to be dropped; a larger SIZE of -F, or a faster disk, would help")
+	case err != nil:
+		return "", summary, err
+	}
+	return path, summary, out.Commit()
+}
+
+// execute runs the command of --exec with the file's name.
+func (n *snapshots) execute(path string) {
+	command := n.s.cfg.Flight.Exec
+	if command == "" {
+		return
+	}
+	select {
+	case n.slots <- struct{}{}:
+	default:
+		n.s.inv.Warnf("--exec did not run for %s: %d commands of earlier snapshots are still running", path, maxExecs)
+		return
+	}
+	n.running.Add(1)
+	go func() {
+		defer func() {
+			<-n.slots
+			n.running.Done()
+		}()
+		cmd := exec.Command("/bin/sh", "-c", command+` "$1"`, "sh", path)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // standard output is the stream's
+		if err := cmd.Run(); err != nil {
+			n.s.inv.Warnf("--exec with %s: %v", path, err)
+		}
+	}()
+}
+
+// wait waits for the commands of --exec.
+func (n *snapshots) wait() {
+	if n != nil {
+		n.running.Wait()
+	}
+}
+
+// snapshotPath is the name of the next snapshot: with the time in the folder of --keep, else the output's with a number.
+func (cfg *Config) snapshotPath() (string, error) {
+	if keep := cfg.Flight.Keep; keep != nil {
+		return firstFree(keep.prefix()+time.Now().UTC().Format(keepTime), 0)
+	}
+	if cfg.Output == "" || cfg.Output == "-" {
+		return "", errors.New("it has no name on standard output: give -o FILE or --keep FOLDER")
+	}
+	return firstFree(strings.TrimSuffix(cfg.Output, captureSuffix), 1)
+}
+
+const captureSuffix = ".wprof"
+
+// firstFree returns the first name without a file, with a number from a first one on; number 0 is not written.
+func firstFree(stem string, first int) (string, error) {
+	for n := first; n < first+maxNumber; n++ {
+		path := stem + "." + strconv.Itoa(n) + captureSuffix
+		if n == 0 {
+			path = stem + captureSuffix
+		}
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			return path, nil
+		} else if err != nil {
+			return "", fmt.Errorf("find a name for it: %w", err)
+		}
+	}
+	return "", fmt.Errorf("there are %d files like %s already", maxNumber, filepath.Base(stem)+".1"+captureSuffix)
+}
+
+// maxNumber bounds the search for a free name.
+const maxNumber = 100_000
