@@ -34,8 +34,11 @@ const (
 	// leastFlightBytes holds what stands at the beginning of a spool, such as the kernel's symbols, and a second of a busy machine.
 	leastFlightBytes = 64 << 20
 	leastWindow      = 100 * time.Millisecond
-	// shortestGeneration bounds what a generation costs: each stack is written again in it.
-	shortestGeneration = 500 * time.Millisecond
+	// flightHeap is the memory of the Go runtime at which a flight recorder collects garbage while it writes no snapshot: it makes
+	// little, mostly of the unwind tables of new programs.
+	flightHeap = 96 << 20
+	// shortestGeneration bounds what a generation costs: each stack is written again in it, and what two rounds have drained.
+	shortestGeneration = time.Second
 	// shortestFullGeneration is for generations that reach their share of the limit.
 	shortestFullGeneration = 250 * time.Millisecond
 )

@@ -153,9 +153,8 @@ func (r *recorder) taskLists() (*taskLists, error) {
 
 // Run records until the duration is over or Stop is called, on a thread with a priority of its own.
 func (r *recorder) Run() error {
-	defer debug.SetGCPercent(debug.SetGCPercent(r.gcPercent()))
-	if r.flight == nil {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
+	if r.flight == nil { // else snapshots collect it in between
+		defer collect(r.gcPercent(), quietHeap)()
 	}
 	done := make(chan struct{})
 	go func() {
@@ -169,12 +168,22 @@ func (r *recorder) Run() error {
 	return r.err
 }
 
-// gcPercent switches the garbage collector off below quietHeap, unless this process finalises at the same time, or makes bases.
+// gcPercent switches the garbage collector off below quietHeap, unless this process finalises at the same time.
 func (r *recorder) gcPercent() int {
-	if r.cfg.Live || r.flight != nil {
+	if r.cfg.Live {
 		return 100
 	}
 	return -1
+}
+
+// collect sets when garbage is collected: when the heap has grown by that many percent, negative: never, and when memory reaches a limit.
+// restore sets what was set before.
+func collect(percent int, limit int64) (restore func()) {
+	percent, limit = debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // Stop closes the window.

@@ -270,11 +270,7 @@ func (s *session) record() error {
 	if s.cfg.Live {
 		return s.recordLive()
 	}
-	if s.rec.flight != nil {
-		s.snapshots = startSnapshots(s)
-	}
-	err := s.rec.Run()
-	s.snapshots.finish()
+	err := s.runRecorder()
 	if err != nil {
 		return s.salvage(s.notOpened(err))
 	}
@@ -284,6 +280,17 @@ func (s *session) record() error {
 		return err
 	}
 	return s.write(recorded)
+}
+
+// runRecorder records, and writes the snapshots of a flight recorder.
+func (s *session) runRecorder() error {
+	if s.rec.flight == nil {
+		return s.rec.Run()
+	}
+	defer collect(-1, flightHeap)()
+	s.snapshots = startSnapshots(s)
+	defer s.snapshots.finish()
+	return s.rec.Run()
 }
 
 // salvage writes the part of a recording that fitted on its spool's disk.

@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,7 @@ func (n *snapshots) run() {
 func (n *snapshots) write(p pinned) {
 	reason, ignored := n.take()
 	began := time.Now()
+	defer collect(100, math.MaxInt64)()
 	path, summary, err := n.writeTo(p, reason)
 	n.flight.pinning.done <- p.pin
 	also := ""
