@@ -42,6 +42,12 @@ func Follows(prev, next *Session, prevEnd int64) error {
 	return nil
 }
 
+// SameRecording reports whether a section belongs to the recording of the one before it: as an epoch, or as another stretch of it that a
+// filter kept.
+func SameRecording(prev, next *Session) bool {
+	return next.Id == prev.Id && (next.Continues || next.RangeStart != 0 && next.BootId == prev.BootId)
+}
+
 // WindowStart is when the window opened, or the part of it that a time filter kept, CLOCK_MONOTONIC ns.
 func (s *Session) WindowStart() int64 {
 	if s.RangeStart == 0 {

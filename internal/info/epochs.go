@@ -41,7 +41,7 @@ func (e *epochs) add(s *format.SectionSummary) error {
 		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d has no end block: it was cut", s.Offset))
 	}
 	last := len(e.recordings) - 1
-	if last < 0 || !session.Continues || e.recordings[last].Session.Id != session.Id {
+	if last < 0 || !format.SameRecording(e.recordings[last].Session, session) {
 		e.recordings = append(e.recordings, Recording{Session: session})
 		last++
 	}

@@ -161,6 +161,36 @@ func TestRatesAndSharesAreThoseOfTheKeptRange(t *testing.T) {
 	}
 }
 
+// Stretches that a filter kept are one recording. Its rates are those of the time that they are long.
+func TestStretchesAreOneRecording(t *testing.T) {
+	const one = "section id=0x7 boot_id=b open=1000000000 close=+10s %s\nend close=+10s %s\n  kind free events=500\n  process 12 comm=ping ns=250000000\n"
+	text := fmt.Sprintf(one, "range_start=2000000000 range_end=2500000000", "") +
+		fmt.Sprintf(one, "epoch=1 range_start=4000000000 range_end=4100000000", "last=false") +
+		fmt.Sprintf(one, "epoch=2 continues range_start=4000000000 range_end=4250000000", "") +
+		fmt.Sprintf(one, "epoch=3 range_start=5000000000 range_end=5000000000", "") +
+		fmt.Sprintf(one, "epoch=4 range_start=8000000000 range_end=8250000000", "")
+	stream := fromtext.Stream(t, text)
+	got, _ := printed(t, stream)
+	for _, want := range []string{"3 stretches, 1.000 s of 10.000 s, from 1.000 s to 7.250 s after", "2,500/s", "epochs      2\n", "125.0%  pid 12"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	s, err := Summarize(bytes.NewReader(stream))
+	if err != nil || len(s.Recordings) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	r := s.report("").Recordings[0]
+	if r.Stretches != 3 || *r.KeptNs != 1e9 || *r.KeptFromNs != 1e9 || *r.KeptToNs != 7.25e9 || r.Epochs != 2 || *r.DurationNs != 10e9 {
+		t.Errorf("%d stretches of %d, %d epochs", r.Stretches, *r.KeptNs, r.Epochs)
+	}
+	// Another recording, and another part of the same one without a range, are not.
+	other := fromtext.Stream(t, fmt.Sprintf(one, "range_start=2000000000 range_end=2500000000", "")+"section id=0x8 boot_id=b open=20000000000 range_start=20500000000 close=+10s\nend close=+10s\n")
+	if s, err := Summarize(bytes.NewReader(other)); err != nil || len(s.Recordings) != 2 {
+		t.Errorf("%d recordings, %v", len(s.Recordings), err)
+	}
+}
+
 func TestOnlyTheWholeIsAHundredPercent(t *testing.T) {
 	for _, c := range []struct {
 		part, whole float64

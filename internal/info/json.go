@@ -47,6 +47,8 @@ type RecordingReport struct {
 	History       []string        `json:"history"`
 	KeptFromNs    *int64          `json:"kept_from_ns"`
 	KeptToNs      *int64          `json:"kept_to_ns"`
+	Stretches     int             `json:"stretches"`
+	KeptNs        *int64          `json:"kept_ns"`
 	Config        []SettingReport `json:"config"`
 	Metadata      []SettingReport `json:"metadata"`
 	Version       string          `json:"version"`
@@ -252,7 +254,7 @@ func (r *Recording) report() RecordingReport {
 		Host: s.Host, KernelRelease: s.KernelRelease, KernelVersion: s.KernelVersion, Machine: s.Machine, BootID: s.BootId,
 		OpenNs: s.Open, Command: notNull(s.Command), History: notNull(s.History), Version: s.Version, RecorderPID: s.RecorderPid,
 		Config: converted(s.Config, setting), Metadata: converted(s.Metadata, setting),
-		Epochs: r.Epochs, Complete: !r.Cut, Events: r.Events, RawBytes: r.Raw, StoredBytes: r.Stored,
+		Epochs: r.Epochs - len(r.Stretches) + 1, Stretches: r.stretches(), Complete: !r.Cut, Events: r.Events, RawBytes: r.Raw, StoredBytes: r.Stored,
 		Definitions: r.Defined, Late: r.Late, Lost: r.lost(),
 		Sources: converted(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
 		Kinds:   converted(r.Kinds, r.kindReport), Types: converted(r.Types, r.typeReport),
@@ -286,9 +288,12 @@ func (r *Recording) report() RecordingReport {
 		from := s.RangeStart - s.Open
 		out.KeptFromNs = &from
 	}
-	if s.RangeEnd != 0 {
-		to := s.RangeEnd - s.Open
+	_, to := r.kept()
+	if to -= s.Open; s.RangeEnd != 0 || r.stretches() > 1 {
 		out.KeptToNs = &to
+	}
+	if d := r.length(); d > 0 {
+		out.KeptNs = &d
 	}
 	return out
 }

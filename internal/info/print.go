@@ -74,13 +74,17 @@ func (r *Recording) printSession(w io.Writer) {
 		fact(w, "then", "%s", name(line))
 	}
 	if from, to := r.kept(); r.isRange() {
-		fact(w, "kept", "from %s to %s after the opening", seconds(from-s.Open), seconds(to-s.Open))
+		stretches := ""
+		if n := r.stretches(); n > 1 {
+			stretches = fmt.Sprintf("%s stretches, %s of %s, ", cli.Grouped(n), seconds(r.length()), seconds(r.window()))
+		}
+		fact(w, "kept", "%sfrom %s to %s after the opening", stretches, seconds(from-s.Open), seconds(to-s.Open))
 	}
 	for _, m := range s.Metadata {
 		fact(w, "metadata", "%s=%s", name(m.Key), name(m.Value))
 	}
-	if r.Epochs > 1 {
-		fact(w, "epochs", "%s", cli.Grouped(r.Epochs))
+	if epochs := r.Epochs - len(r.Stretches) + 1; epochs > 1 {
+		fact(w, "epochs", "%s", cli.Grouped(epochs))
 	}
 	if len(s.Sources) > 0 {
 		fact(w, "sources", "%s", sources(s.Sources))
@@ -158,11 +162,30 @@ func (r *Recording) kept() (from, to int64) {
 	if r.Session.RangeEnd != 0 {
 		to = r.Session.RangeEnd
 	}
+	if n := len(r.Stretches); n > 1 {
+		to = r.Stretches[n-1].To
+	}
 	return from, to
 }
 
+// stretches returns how many parts of the window the capture holds, with gaps between them.
+func (r *Recording) stretches() (n int) {
+	for _, s := range r.Stretches {
+		if s.To > s.From {
+			n++
+		}
+	}
+	return max(1, n)
+}
+
 // length returns the length of the part of the window that the capture holds; 0: not known.
-func (r *Recording) length() int64 {
+func (r *Recording) length() (sum int64) {
+	if len(r.Stretches) > 1 {
+		for _, s := range r.Stretches {
+			sum = format.Sum(sum, max(0, s.To-s.From))
+		}
+		return sum
+	}
 	from, to := r.kept()
 	from = max(from, r.Session.Open)
 	if r.Close > 0 {

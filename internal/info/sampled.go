@@ -114,7 +114,7 @@ func (l *eventReader) section() {
 	l.sections = l.stream.Sections()
 	l.stacks = bounded.NewMap[format.StackID, *stackFacts](maxFacts)
 	s := l.stream.Session()
-	if n := len(l.all); n == 0 || !s.Continues || l.all[n-1].Session.Id != s.Id {
+	if n := len(l.all); n == 0 || !format.SameRecording(l.all[n-1].Session, s) {
 		l.endRecording(true)
 		l.all = append(l.all, &Sampled{Session: s, labels: make(labels)})
 		l.modules = make(map[moduleKey]*ModuleCount)

@@ -23,7 +23,8 @@ type Summary struct {
 type Recording struct {
 	Session   *format.Session // of its first epoch
 	Epochs    int
-	Close     int64 // when its window closed, as far as known
+	Stretches []Stretch // of its window that the capture holds, which epochs do not interrupt
+	Close     int64     // when its window closed, as far as known
 	Events    uint64
 	Raw       uint64
 	Stored    uint64
@@ -44,6 +45,21 @@ type Recording struct {
 
 	types  format.TypeCounts
 	labels labels
+}
+
+// Stretch is a part of a window.
+type Stretch struct {
+	From, To int64 // CLOCK_MONOTONIC ns; To is 0 as long as it is not known
+}
+
+// addStretch adds the part of the window that an epoch has. The next epoch continues it unless a filter left out what is between.
+func (r *Recording) addStretch(s *format.Session, closes int64) {
+	from, to := s.WindowStart(), s.WindowEndOr(closes)
+	if n := len(r.Stretches); n > 0 && s.Continues {
+		r.Stretches[n-1].To = max(r.Stretches[n-1].To, to)
+		return
+	}
+	r.Stretches = append(r.Stretches, Stretch{from, max(from, to)})
 }
 
 // Summarize reads a regular file's index and end blocks, and any other input from its beginning to its end.
@@ -173,6 +189,7 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	r.Epochs++
 	r.Close = max(r.Close, session.Close)
+	r.addStretch(session, s.End.GetClose())
 	r.Clocks = append(r.Clocks, session.Clocks...)
 	if s.End == nil {
 		r.Cut = true
