@@ -12,6 +12,9 @@ import (
 func (e *encoder) Note(n *tracks.Note) {
 	e.now = max(e.now, n.To)
 	e.endOpening()
+	if n.Kind == tracks.NotRecorded && e.options.Sched {
+		e.hideAll(n.From)
+	}
 	e.view.resetIfDue()
 	e.view.note(n)
 }

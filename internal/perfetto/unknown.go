@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"maps"
 	"slices"
 
 	"wprof/format"
@@ -92,6 +93,19 @@ func (e *encoder) hide(v *tracks.Event) {
 		return
 	}
 	e.setUnknown(k.thread, uint32(first), v.Time)
+}
+
+// hideAll sets the states of all threads that are off the CPU to unknown: a window has closed, and another one opens later.
+func (e *encoder) hideAll(at int64) {
+	first := slices.IndexFunc(e.cpus, func(c *cpu) bool { return c != nil })
+	if first < 0 {
+		return
+	}
+	for _, tid := range slices.Sorted(maps.Keys(e.threads.byTID)) {
+		if t := e.threads.byTID[tid]; t.isReal() && t.shown >= 0 {
+			e.setUnknown(t, uint32(first), at)
+		}
+	}
 }
 
 func appendUnknown(out []byte, u unknown) []byte {
