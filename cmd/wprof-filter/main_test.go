@@ -408,3 +408,51 @@ func TestLiveStreamIsPassedOnAtOnce(t *testing.T) {
 	io.Copy(io.Discard, out)
 	cmd.Wait()
 }
+
+// Mistakes in conditions are shown at their place, before anything is read or written.
+func TestAroundRefusesWithThePlace(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--around=spam(req) > 50ms", "  spam(req) > 50ms\n  ^~~~ did you mean span?"},
+		{"--around=span(req) > 50", "  span(req) > 50\n              ^~"},
+		{"--before=5ms", "--before is for what surrounds the conditions of --around"},
+		{"--after=5x", "the unit is one of"},
+	} {
+		r := tools.Try(t, time.Minute, nil, "wprof-filter", c.args, filepath.Join(t.TempDir(), "absent.wprof"))
+		if r.Status != 2 || !strings.Contains(string(r.Stderr), c.want) || len(r.Stdout) > 0 {
+			t.Errorf("%s: status %d: %s", c.args, r.Status, r.Stderr)
+		}
+	}
+}
+
+// From a pipe and from a file, several conditions are alternatives, and what is found nowhere is said.
+func TestAroundOnAPipe(t *testing.T) {
+	stream := fromtext.Stream(t, text)
+	file := filepath.Join(t.TempDir(), "in.wprof")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--around", "event(rename)", "--around", "offcpu(side) > 400ns", "--around", "span(none) > 1s", "--before", "100ns", "--after", "100ns"}
+	fromPipe := tools.Try(t, time.Minute, stream, "wprof-filter", args...)
+	fromFile := tools.Try(t, time.Minute, nil, "wprof-filter", append(args, file)...)
+	if a, b := contents(t, fromPipe.Stdout), contents(t, fromFile.Stdout); a != b || fromPipe.Status != 0 || fromFile.Status != 0 {
+		t.Errorf("status %d, from a pipe\n%sstatus %d, from a file\n%s", fromPipe.Status, a, fromFile.Status, b)
+	}
+	if want := "the capture has no span for 'span(none) > 1s'; of spans it has none"; !strings.Contains(string(fromFile.Stderr), want) {
+		t.Errorf("%q is missing in %s", want, fromFile.Stderr)
+	}
+	var stretches []string
+	_, err := check.Stream(bytes.NewReader(fromFile.Stdout), func(f check.Finding) { t.Error(f.Text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools.Walk(t, bytes.NewReader(fromFile.Stdout), func(r *format.Reader, e *format.Event) {
+		s := r.Session()
+		if at := fmt.Sprint(s.RangeStart, "-", s.RangeEnd); len(stretches) == 0 || stretches[len(stretches)-1] != at {
+			stretches = append(stretches, at)
+		}
+	})
+	// The thread side was preempted from 2500 to 3500, which is no wait; it was blocked at no time.
+	if got := fmt.Sprint(stretches); got != "[1900-2101]" {
+		t.Errorf("stretches %s", got)
+	}
+}

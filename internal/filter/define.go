@@ -9,6 +9,18 @@ import (
 	"wprof/format"
 )
 
+// definitions look up the ids of a section.
+type definitions interface {
+	Task(format.TaskID) *format.Task
+	Stack(format.StackID) *format.Stack
+	Frame(uint32) *format.Frame
+	Module(uint32) *format.Module
+	Command(uint32) *format.Command
+	EventType(uint32) *format.EventType
+	Text(uint32) *format.Text
+	Wait(format.WaitID) *format.Wait
+}
+
 // defined has the ids of the definitions in the output's section.
 type defined struct {
 	tasks    idSet[format.TaskID]
@@ -65,7 +77,7 @@ func (f *Filter) defineFor(e *format.Event) error {
 }
 
 func (f *Filter) defineWait(id format.WaitID) error {
-	return once(&f.defined.waits, id, func() error { return f.w.DefineWait(orLost(f.r.Wait(id), id, format.LostWait)) })
+	return once(&f.defined.waits, id, func() error { return f.w.DefineWait(orLost(f.defs.Wait(id), id, format.LostWait)) })
 }
 
 // hideStack removes where a hidden thread was from a switch that is kept for the other thread. A waking keeps the stack
@@ -103,7 +115,7 @@ func (f *Filter) defineTask(id format.TaskID) (err error) {
 	var chain []*format.Task
 	for id != 0 && !f.defined.tasks.has(id) {
 		f.defined.tasks.add(id)
-		d := orLost(f.r.Task(id), id, format.LostTask)
+		d := orLost(f.defs.Task(id), id, format.LostTask)
 		chain = append(chain, d)
 		id = format.TaskID(d.Continues)
 	}
@@ -131,13 +143,13 @@ func (f *Filter) defineTask(id format.TaskID) (err error) {
 }
 
 func (f *Filter) defineCommand(id uint32) error {
-	return once(&f.defined.commands, id, func() error { return f.w.DefineCommand(orLost(f.r.Command(id), id, format.LostCommand)) })
+	return once(&f.defined.commands, id, func() error { return f.w.DefineCommand(orLost(f.defs.Command(id), id, format.LostCommand)) })
 }
 
 // defineStack writes a stack after its frames, and these after their modules.
 func (f *Filter) defineStack(id format.StackID) error {
 	return once(&f.defined.stacks, id, func() error {
-		d := orLost(f.r.Stack(id), id, format.LostStack)
+		d := orLost(f.defs.Stack(id), id, format.LostStack)
 		if problem := d.Problem(f.moduleOf); problem != "" {
 			f.impossible(problem)
 			d = format.LostStack(id)
@@ -148,8 +160,8 @@ func (f *Filter) defineStack(id format.StackID) error {
 			}
 		}
 		if f.o.Stack != nil && len(d.Frames) > 0 {
-			if outermost := f.r.Frame(d.Frames[0]); outermost != nil {
-				d = f.o.Stack(d, outermost, f.r.Module(outermost.Module))
+			if outermost := f.defs.Frame(d.Frames[0]); outermost != nil {
+				d = f.o.Stack(d, outermost, f.defs.Module(outermost.Module))
 			}
 		}
 		return f.w.DefineStack(d)
@@ -167,8 +179,8 @@ const (
 
 func (f *Filter) defineFrame(id uint32) error {
 	return once(&f.defined.frames, id, func() error {
-		d := orLost(f.r.Frame(id), id, format.LostFrame)
-		if problem := d.Problem(f.r.Module(d.Module)); problem != "" {
+		d := orLost(f.defs.Frame(id), id, format.LostFrame)
+		if problem := d.Problem(f.defs.Module(d.Module)); problem != "" {
 			f.impossible(problem)
 			d = format.LostFrame(id)
 		}
@@ -179,7 +191,7 @@ func (f *Filter) defineFrame(id uint32) error {
 			return f.w.DefineFrame(d)
 		}
 		before := f.w.DefinitionBytes()
-		err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module), f.named <= maxLinedBytes && before <= maxLined))
+		err := f.w.DefineFrame(f.o.Frame(d, f.defs.Module(d.Module), f.named <= maxLinedBytes && before <= maxLined))
 		f.named += f.w.DefinitionBytes() - before
 		return err
 	})
@@ -187,11 +199,11 @@ func (f *Filter) defineFrame(id uint32) error {
 
 // moduleOf returns the module of a frame that is written; nil: none, or not known.
 func (f *Filter) moduleOf(frame uint32) *format.Module {
-	d := f.r.Frame(frame)
+	d := f.defs.Frame(frame)
 	if d == nil {
 		return nil
 	}
-	m := f.r.Module(d.Module)
+	m := f.defs.Module(d.Module)
 	if d.Problem(m) != "" {
 		return nil
 	}
@@ -199,18 +211,18 @@ func (f *Filter) moduleOf(frame uint32) *format.Module {
 }
 
 func (f *Filter) defineModule(id uint32) error {
-	return once(&f.defined.modules, id, func() error { return f.w.DefineModule(orLost(f.r.Module(id), id, format.LostModule)) })
+	return once(&f.defined.modules, id, func() error { return f.w.DefineModule(orLost(f.defs.Module(id), id, format.LostModule)) })
 }
 
 func (f *Filter) defineText(id uint32) error {
-	return once(&f.defined.texts, id, func() error { return f.w.DefineText(orLost(f.r.Text(id), id, format.LostText)) })
+	return once(&f.defined.texts, id, func() error { return f.w.DefineText(orLost(f.defs.Text(id), id, format.LostText)) })
 }
 
 // defineType writes a type, after the one whose spans its events end. The end of anything else is written as an instant.
 func (f *Filter) defineType(id uint32) error {
 	return once(&f.defined.types, id, func() error {
-		t := orLost(f.r.EventType(id), id, format.LostEventType)
-		begin := orLost(f.r.EventType(t.Ends), t.Ends, format.LostEventType)
+		t := orLost(f.defs.EventType(id), id, format.LostEventType)
+		begin := orLost(f.defs.EventType(t.Ends), t.Ends, format.LostEventType)
 		if problem := t.EndProblem(begin.MayBegin()); problem != "" {
 			f.impossible(problem)
 			t = proto.CloneOf(t)

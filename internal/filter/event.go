@@ -112,7 +112,7 @@ func (f *Filter) passes(e *format.Event) bool {
 	}
 	switch e.Kind {
 	case format.KindTyped:
-		return f.o.Kinds.types == nil || f.o.Kinds.types.has(f.r, e.TypeID())
+		return f.o.Kinds.types == nil || f.o.Kinds.types.has(f.defs, f.typesOf(), e.TypeID())
 	case format.KindStateThread:
 		return f.passesState(e)
 	case format.KindCPULeft:

@@ -31,6 +31,7 @@ type Filter struct {
 	in     io.Reader
 	input  *stoppable // in, if it is a pipe and the range has an end
 	r      *format.Reader
+	defs   definitions // of what is written: those of r, or with Options.Around those of the whole section
 	w      *format.Writer
 	tl     *timeline.Timeline
 	usage  *timeline.Usage
@@ -39,7 +40,8 @@ type Filter struct {
 	idFields [format.MaxKind + 1]idFields
 
 	phase      phase
-	start, end int64 // the range; end is excluded
+	start, end int64         // the range; end is excluded
+	around     *surroundings // nil without Options.Around
 	isPipe     bool
 
 	mu         sync.Mutex // of the output, on a live stream
@@ -87,7 +89,13 @@ func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
 		f.close()
 		return nil, err
 	}
-	f.r = r
+	f.r, f.defs = r, r
+	if o.Around != nil {
+		if f.around, err = newSurroundings(in, o.Around); err != nil {
+			f.close()
+			return nil, err
+		}
+	}
 	if err := f.setRange(); err != nil {
 		f.close()
 		return nil, err
@@ -123,6 +131,10 @@ func (f *Filter) close() {
 func (f *Filter) setRange() error {
 	s, open := f.r.Session(), f.r.FirstOpen()
 	f.phase = inside
+	if f.around != nil {
+		f.enterStretch(max(open, s.RangeStart))
+		return nil
+	}
 	var err error
 	if f.o.Start.set {
 		if f.start, err = f.o.Start.resolve(open, f.r.Clocks()); err != nil {
@@ -138,9 +150,13 @@ func (f *Filter) setRange() error {
 		}
 	}
 	if f.o.Start.set && f.o.End.set && f.start >= f.end {
-		return cli.Usagef("%s is not before %s: the time range is empty", cmp.Or(f.o.start, "--start"), cmp.Or(f.o.end, "--end"))
+		return errEmptyRange(cmp.Or(f.o.start, "--start"), cmp.Or(f.o.end, "--end"))
 	}
 	return nil
+}
+
+func errEmptyRange(start, end string) error {
+	return cli.Usagef("%s is not before %s: the time range is empty", start, end)
 }
 
 // live reports whether the window is still open.
@@ -168,6 +184,10 @@ func (f *Filter) Run() (Result, error) {
 	if f.result.Damage == nil {
 		f.result.Damage = f.rejected
 	}
+	f.result.NotFound = f.around != nil && len(f.around.plan.Stretches) == 0
+	if f.around != nil && f.result.Damage == nil {
+		f.result.Damage = f.around.plan.Damage // behind the last stretch
+	}
 	return f.result, err
 }
 
@@ -194,6 +214,10 @@ func (f *Filter) begin() error {
 	}
 	if err := f.r.SeekTime(f.start); err != nil {
 		return err
+	}
+	if f.around != nil {
+		f.session = nil
+		return f.enterSection()
 	}
 	if s := f.r.Session(); s.Id != f.first.Id || s.Epoch != f.first.Epoch || s.Open != f.first.Open {
 		if err := f.endSection(f.firstEnd()); err != nil {
@@ -256,6 +280,11 @@ func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 // event handles an event by its position relative to the range.
 func (f *Filter) event(e *format.Event) error {
 	f.last = e.Time
+	if f.around != nil {
+		if err := f.endStretches(func() bool { return e.Time >= f.end }); err != nil || f.phase == done {
+			return err
+		}
+	}
 	if e.Time >= f.end {
 		return f.eventBeyond(e)
 	}

@@ -1,7 +1,10 @@
 package filter
 
 import (
+	"time"
+
 	"wprof/format"
+	"wprof/internal/around"
 	"wprof/internal/timeline"
 )
 
@@ -11,10 +14,14 @@ type Options struct {
 	CPUs       *CPUSet // nil: all
 	Kinds      KindSet
 	Start, End Bound
-	start, end string // the flags of these, for messages; "": --start and --end
-	Command    string // for the session's history, as it could be typed again
-	Version    string // of the tool, for the session
-	Level      int    // compression, see format.WriterOptions
+	Conditions []around.Condition // of --around
+	Before     time.Duration      // what is kept before and after what meets one
+	After      time.Duration
+	Around     *around.Plan // of the input: only these stretches of it, which are within the range; nil: the range
+	start, end string       // the flags of these, for messages; "": --start and --end
+	Command    string       // for the session's history, as it could be typed again
+	Version    string       // of the tool, for the session
+	Level      int          // compression, see format.WriterOptions
 	// Frame may give a frame another definition under the same id; nil: all stay. The module is nil if the frame has
 	// none. Without room, which lines take much of, it may get a name, but no lines.
 	Frame func(f *format.Frame, m *format.Module, room bool) *format.Frame
@@ -30,6 +37,7 @@ type Result struct {
 	Missed         Miss           // how the time range misses the window, if it does
 	DroppedThreads int64          // see [timeline.Timeline]
 	Unrelated      int64          // processes whose ancestors were dropped
+	NotFound       bool           // nothing meets the conditions of --around
 	Lost           bool           // events are missing from what was kept, as far as known
 	Damage         *format.Damage // nil if the input was whole
 }

@@ -19,7 +19,7 @@ func (f *Filter) narrow(s *format.Session) {
 			s.RangeStart = min(s.RangeStart, max(closes, s.Open))
 		}
 	}
-	if f.o.End.set && (closes == 0 || f.end < closes) {
+	if (f.o.End.set || f.around != nil) && (closes == 0 || f.end < closes) {
 		s.RangeEnd = max(f.end, s.Open, s.RangeStart)
 	}
 }
@@ -27,6 +27,8 @@ func (f *Filter) narrow(s *format.Session) {
 // missed reports how the range misses the window. It is called when the input has ended.
 func (f *Filter) missed() Miss {
 	switch {
+	case f.around != nil:
+		return MissNone
 	case f.phase == before:
 		return MissLate
 	case f.o.End.set && f.end <= max(f.first.Open, f.first.RangeStart):
@@ -88,8 +90,14 @@ func (f *Filter) noteWait(e *format.Event) {
 	if id == 0 || open == (openWait{}) || !isKnown || since >= f.end {
 		return
 	}
-	t := f.tl.Enter(id)
-	if t == nil || t.Status != timeline.Off || t.SinceKnown && t.Since != since {
+	if t := f.tl.Enter(id); t != nil {
+		f.noteOpen(t, since, open)
+	}
+}
+
+// noteOpen keeps where a thread is at the end of the range, if it is off the CPU since that time.
+func (f *Filter) noteOpen(t *timeline.Thread, since int64, open openWait) {
+	if t.Status != timeline.Off || t.SinceKnown && t.Since != since {
 		return
 	}
 	if f.waits == nil {
@@ -119,6 +127,9 @@ func (o openWait) set(e format.StateThreadEvent) {
 func (f *Filter) writeState(e *format.Event) error {
 	t := f.tl.Thread(e.Task)
 	if t == nil || t.Mark != kept || !f.passes(e) {
+		return nil
+	}
+	if f.around != nil && f.endWritten && f.around.isLost(e) {
 		return nil
 	}
 	if e.Kind == format.KindStateThread && f.endWritten {
@@ -153,11 +164,7 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 // spanBeyond writes a span that began before the end of the range at that end, open unless it had ended: a late one may have.
 func (f *Filter) spanBeyond(e *format.Event) error {
 	span := *e
-	span.Time = f.end
-	if span.Flags&format.FlagLate == 0 || span.Own >= f.end {
-		span.Flags = span.Flags&^format.FlagLate | format.FlagOpen
-		span.Own = 0
-	}
+	f.cutSpan(&span)
 	if span.Kind == format.KindLost {
 		f.tl.Apply(&span)
 		return f.write(&span)
@@ -166,6 +173,15 @@ func (f *Filter) spanBeyond(e *format.Event) error {
 		return nil
 	}
 	return f.write(&span)
+}
+
+// cutSpan ends a span at the end of the range.
+func (f *Filter) cutSpan(e *format.Event) {
+	e.Time = f.end
+	if e.Flags&format.FlagLate == 0 || e.Own >= f.end {
+		e.Flags = e.Flags&^format.FlagLate | format.FlagOpen
+		e.Own = 0
+	}
 }
 
 // keepsBeyond reports whether the thread of an event after the range is kept. It is selected by its name within the range.

@@ -31,14 +31,15 @@ func (f *Filter) enterSection() error {
 	s := f.r.Session()
 	isFirst := f.session == nil
 	f.section = f.r.Sections()
-	f.defined.clear()
-	f.named = 0
 	if f.family != nil {
 		f.family.scanned = 0
 	}
 	if !isFirst {
 		f.tl.NewSection()
 		if !s.Continues || f.session.Id != s.Id {
+			if f.around != nil && f.phase == inside { // it ended with its window
+				f.nextStretch()
+			}
 			if f.phase == beyond {
 				f.phase = done
 				return nil
@@ -48,7 +49,10 @@ func (f *Filter) enterSection() error {
 	}
 	f.tl.SetCoverage(timeline.CoverageOf(s))
 	f.session = s
-	if isFirst || f.phase == inside {
+	if f.around != nil {
+		f.loadDefinitions()
+	}
+	if isFirst && f.around == nil || f.phase == inside {
 		return f.beginSection()
 	}
 	return nil
@@ -56,10 +60,23 @@ func (f *Filter) enterSection() error {
 
 // beginSection writes the header block of the output's section.
 func (f *Filter) beginSection() error {
-	s := proto.Clone(f.session).(*format.Session)
+	s, before := proto.Clone(f.session).(*format.Session), f.written
+	if f.around != nil {
+		if err := f.beginFirst(); err != nil {
+			return err
+		}
+	}
 	f.repair(s)
 	f.o.note(s)
+	if f.around != nil {
+		f.placeStretch(s, before)
+	}
 	f.narrow(s)
+	if f.around != nil && before != nil && !s.Continues {
+		f.orderStretch(s, before)
+	}
+	f.defined.clear()
+	f.named = 0
 	f.opens, f.closes = s.WindowStart(), s.WindowEnd()
 	f.usage.NewSection(s)
 	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
@@ -182,12 +199,17 @@ func (f *Filter) sectionEnd(end *format.End) error {
 // close of the window, its state is written here. Spans that cross the end of the range may be in later epochs: these begin a
 // section of the output only if they have some.
 func (f *Filter) leaveSection(end *format.End) error {
+	if f.around != nil {
+		if err := f.endStretches(func() bool { return f.end < end.Close }); err != nil {
+			return err
+		}
+	}
 	if f.phase == before && f.start < end.Close {
 		if err := f.enterRange(false); err != nil {
 			return err
 		}
 	}
-	if f.phase == beyond || f.phase == inside && f.end < end.Close {
+	if f.around == nil && (f.phase == beyond || f.phase == inside && f.end < end.Close) {
 		f.enterBeyond()
 		if end.Last {
 			f.phase = done
@@ -214,9 +236,12 @@ func (f *Filter) endSection(end *format.End) error {
 	}
 	out.Close = max(out.Close, f.opens, f.wrote)
 	// Of a range only its own loss events count: the recorder's sums are those of its whole window.
-	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
+	isPart := f.around != nil || f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
 	f.result.Lost = f.result.Lost || slices.ContainsFunc(out.Losses, (*format.Loss).IsFault) && !isPart
 	out.Losses = atLeast(f.losses, out.Losses)
+	if f.around != nil {
+		f.narrowEnd(out)
+	}
 	out.Processes = f.usage.Close(out.Close)
 	if err := f.defineClocks(); err != nil {
 		return err
@@ -234,5 +259,8 @@ func (f *Filter) finish() error {
 		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true, Losses: f.losses.List()})
 	}
 	f.result.Missed = f.missed()
+	if f.around != nil && f.written == nil {
+		err = errors.Join(err, f.writeEmpty())
+	}
 	return errors.Join(err, f.writeEndBlock(nil))
 }

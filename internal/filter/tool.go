@@ -104,12 +104,23 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
+	if err := o.readAround(inv); err != nil {
+		return err
+	}
 	messages := Messages{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}
 	in, err := inv.OpenCapture("filter", messages.Rest, inv.Args...)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	if len(o.Conditions) > 0 {
+		again, plan, err := o.findAround(inv, in)
+		if err != nil {
+			return err
+		}
+		defer again.Close()
+		defer plan.Close()
+	}
 	out, err := inv.CreateOutput(inv.String("output"), true)
 	if err != nil {
 		return err
@@ -136,7 +147,11 @@ func outcome(inv *cli.Invocation, name string, messages Messages, result Result,
 	rest := messages.Rest
 	if result.Kept == 0 {
 		isNarrowed := inv.String(messages.Start[2:]) != "" || inv.String(messages.End[2:]) != ""
-		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed, messages), messages.Empty)
+		why := result.whyEmpty(isNarrowed, messages)
+		if result.NotFound && result.Damage == nil {
+			why = "nothing meets a condition of --around"
+		}
+		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, why, messages.Empty)
 		if messages.Empty != "" && (err != nil || result.Damage == nil) {
 			inv.Warnf("%s", rest)
 		}

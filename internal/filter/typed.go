@@ -13,7 +13,7 @@ func (f *Filter) readTyped(e *format.Event) bool {
 		f.impossible("a typed event has no type")
 		return false
 	}
-	t := f.r.EventType(e.TypeID())
+	t := f.defs.EventType(e.TypeID())
 	if t.IsLost() {
 		e.Data = nil
 		e.Typed().ClearStart()

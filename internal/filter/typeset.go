@@ -68,9 +68,10 @@ func typeHint(word string) string {
 }
 
 // has reports whether the events of a type are kept. The end of a span goes with its begin.
-func (s *typeSet) has(r *format.Reader, id uint32) bool {
-	if n := r.Sections(); n != s.section {
-		s.section = n
+// section numbers that of the id; numbers of different sections differ.
+func (s *typeSet) has(r definitions, section int, id uint32) bool {
+	if section != s.section {
+		s.section = section
 		s.known.Clear()
 	}
 	known := s.known.Get(id)
@@ -86,7 +87,7 @@ func (s *typeSet) has(r *format.Reader, id uint32) bool {
 	return known == typeKept
 }
 
-func (s *typeSet) selects(r *format.Reader, id uint32) bool {
+func (s *typeSet) selects(r definitions, id uint32) bool {
 	t := r.EventType(id)
 	if !t.IsLost() && t.Shape == uint32(format.TypeShape_SHAPE_END) {
 		t = r.EventType(t.Ends)

@@ -38,7 +38,9 @@ func (f *Filter) write(e *format.Event) error {
 	if e.Kind == format.KindSample && !f.sources[e.Sample().Source()] {
 		e.Sample().SetSource(0) // it was lost with the header, and the damage is reported there
 	}
-	f.usage.Apply(e)
+	if f.around == nil || !f.around.isForeign {
+		f.usage.Apply(e)
+	}
 	if e.Kind == format.KindLost {
 		f.result.Lost = f.result.Lost || e.Lost().IsFault()
 		f.addLoss(e)

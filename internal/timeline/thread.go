@@ -33,4 +33,5 @@ func (t *Thread) Idle() bool { return t.idle }
 // end the thread's next time off the CPU.
 func (t *Thread) WokenEarly(at int64) bool { return t.spanState != nil && t.spanState.early.at == at }
 
-func keyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }
+// KeyOf returns what identifies the thread of a definition.
+func KeyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }

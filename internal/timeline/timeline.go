@@ -125,9 +125,17 @@ func (tl *Timeline) enter(id format.TaskID) *Thread {
 	return t
 }
 
+// Find returns the latest thread of a tid if it is that one, and nil for one that no event has shown.
+func (tl *Timeline) Find(key Key) *Thread {
+	if t := tl.byTID[key.TID]; t != nil && t.Key == key {
+		return t
+	}
+	return nil
+}
+
 // thread finds or makes the thread of a definition. If another thread had its tid, that one has ended.
 func (tl *Timeline) thread(d *format.Task) *Thread {
-	key := keyOf(d)
+	key := KeyOf(d)
 	had := tl.byTID[key.TID]
 	if had != nil && had.Key == key && had.Status != Dead {
 		return had
