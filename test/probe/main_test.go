@@ -13,6 +13,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "known", Source: "testdata/known.c", Flags: []string{"testdata/plain.c", "-pthread", "-fno-omit-frame-pointer", "-ldl"}},
 		tools.C{Name: "libknown.so", Source: "testdata/library.c", Flags: []string{"-shared", "-fPIC"}},
 		tools.C{Name: "many", Source: "testdata/many.c"},
+		tools.C{Name: "requests", Source: "testdata/requests.c", Flags: []string{"-fno-omit-frame-pointer"}},
 		tools.C{Name: "known-cc", Source: "testdata/known.cc", Flags: []string{"-g", "-lstdc++"}},
 		tools.C{Name: "server", Source: "testdata/server.c", Flags: []string{"-g", "-pthread"}},
 	)
