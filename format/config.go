@@ -7,8 +7,9 @@ const (
 	ConfigFeatures     = "features" // groups of kinds, separated by commas
 	ConfigOffCPUStacks = "off-CPU stacks"
 	ConfigWakerStacks  = "waker stacks"
-	ConfigScope        = "scope"  // ScopeCommand, or another text
-	ConfigProbes       = "probes" // definitions of user-defined probes; the key is there only if some were recorded
+	ConfigScope        = "scope"       // ScopeCommand, or another text
+	ConfigPMUSamples   = "pmu samples" // events of performance counters that were sampled, with their rates; the key is there only if some were
+	ConfigProbes       = "probes"      // definitions of user-defined probes; the key is there only if some were recorded
 )
 
 // ScopeCommand is the scope of a recording of a command, which begins with its exec: until then all threads are hidden.

@@ -128,6 +128,27 @@ func (t *EventType) IsInterrupt() bool {
 	return t.Shape == uint32(TypeShape_SHAPE_SPAN) && (t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_HARD) || t.Interrupts == uint32(TypeInterrupts_INTERRUPTS_SOFT))
 }
 
+// GroupPMU is the group of the types whose events are samples of performance counters, and FieldPeriod is their field with the number of
+// events that a sample stands for.
+const (
+	GroupPMU    = "pmu"
+	FieldPeriod = "period"
+)
+
+// Sampled returns the field with the number of events for which one of the type stands; false: its events are no samples of performance
+// counters.
+func (t *EventType) Sampled() (period int, ok bool) {
+	if t.IsLost() || string(t.Group) != GroupPMU || t.Shape != uint32(TypeShape_SHAPE_INSTANT) || len(t.Probe) > 0 {
+		return -1, false
+	}
+	for i, f := range t.Fields {
+		if string(f.Name) == FieldPeriod && f.Is(ValueType_VALUE_UINT) && !f.List {
+			return i, true
+		}
+	}
+	return -1, false
+}
+
 // Counts returns the fields of a type whose events each stand for many that were counted, see [ValueHint_HINT_EVENTS]; false: it is none.
 func (t *EventType) Counts() (c CountFields, ok bool) {
 	c = CountFields{Events: -1, Sum: -1, Buckets: -1, Interval: -1}

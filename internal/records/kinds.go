@@ -73,6 +73,7 @@ type KindInfo struct {
 	Source    format.Kind // the kind of event from which it is made; 0: the recorder has no source for it
 	Synthetic bool        // made from the opening and closing of windows, not from an event
 	Probe     bool        // made from typed events of user-defined probes
+	Sampled   bool        // made from typed events that are samples of performance counters
 	Extension bool        // not part of the schema of other tools' JSON
 	Fields    []Field
 	Doc       string
@@ -89,7 +90,7 @@ func (k *KindInfo) EventName() string {
 }
 
 // IsAvailable reports whether captures can have records of the kind.
-func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Synthetic || k.Probe }
+func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Synthetic || k.Probe || k.Sampled }
 
 // HasTypes reports whether the kind's events are of types that the recording defines.
 func (k *KindInfo) HasTypes() bool { return k.Kind == Typed || k.Probe }
@@ -133,6 +134,14 @@ const (
 const (
 	TimerTask = iota
 	TimerStack
+)
+
+const (
+	PMUTask = iota
+	PMUName
+	PMUPeriod
+	PMUStack
+	PMUCounters
 )
 
 const (
@@ -287,12 +296,12 @@ func table() []KindInfo {
 			},
 		},
 		{
-			Name: "pmu_event", Doc: "A hardware counter has reached its sample period.",
+			Name: "pmu_event", Sampled: true, Doc: "A sample of an event of performance counters (wprof-record -Spmu), or a hit of a tracepoint that is sampled so. What idle threads cause is not sampled.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
-				{Name: "pmu", Type: TypeText, Doc: "the counter's name"},
-				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "number of events between samples"},
-				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread"},
+				{Name: "pmu", Type: TypeText, Doc: "the event's name"},
+				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "number of events that the sample stands for: those since the one before"},
+				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "values of the counters"},
 			},
 		},

@@ -76,7 +76,7 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 		m.selected[k] = true
 	}
 	for i := range kinds {
-		m.hasTypes = m.hasTypes || kinds[i].HasTypes() && m.selected[kinds[i].Kind]
+		m.hasTypes = m.hasTypes || (kinds[i].HasTypes() || kinds[i].Sampled) && m.selected[kinds[i].Kind]
 	}
 	if m.selected[Switch] {
 		m.spans = timeline.NewSpans(r, m.ran)
@@ -206,6 +206,8 @@ func (m *Maker) Event(e *format.Event) error {
 		m.fillLost(r, e)
 	case Typed:
 		m.fillTyped(r, e)
+	case PMUEvent:
+		m.fillSampled(r, e)
 	case ProbeInstant, ProbeEntry, ProbeExit:
 		m.fillProbe(r, e)
 	default:

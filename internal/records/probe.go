@@ -4,6 +4,9 @@ import "wprof/format"
 
 // KindOf returns the kind of the events of a type.
 func KindOf(t *format.EventType) Kind {
+	if _, ok := t.Sampled(); ok {
+		return PMUEvent
+	}
 	if t.IsLost() || len(t.Probe) == 0 {
 		return Typed
 	}

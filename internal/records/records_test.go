@@ -16,6 +16,7 @@ func TestTableFitsRecord(t *testing.T) {
 		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack, "waking_context": WakingContext},
 		WakeupNew:  {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
 		Timer:      {"task": TimerTask, "stack_id": TimerStack},
+		PMUEvent:   {"task": PMUTask, "pmu": PMUName, "sample_period": PMUPeriod, "stack_id": PMUStack, "pmus": PMUCounters},
 		Fork:       {"task": ForkTask, "child": ForkChild},
 		Exec:       {"task": ExecTask, "filename": ExecFilename, "old_tid": ExecOldTID},
 		TaskRename: {"task": LifeTask}, TaskExit: {"task": ExitTask, "exit_code": ExitCode, "exit_signal": ExitSignal}, TaskFree: {"task": LifeTask},

@@ -12,7 +12,7 @@ import (
 // Session describes the recordings of a stream, for the header of the JSON output and the columns of a session.
 type Session struct {
 	TimerHz  int64    // samples per second and CPU; 0: none. With several recordings, of the first that took any
-	Stacks   []string // kinds of stacks that were taken: timer, offcpu, waker
+	Stacks   []string // kinds of stacks that were taken: timer, pmu, offcpu, waker
 	PMUs     []string
 	Metadata map[string]string // nil: none
 	Extras   []string          // command lines: the recorder's, then those of the filters
@@ -55,6 +55,8 @@ func Describe(s *format.Session) Session {
 			out.Stacks = append(out.Stacks, "offcpu")
 		case format.ConfigWakerStacks:
 			out.Stacks = append(out.Stacks, "waker")
+		case format.ConfigPMUSamples:
+			out.Stacks = append(out.Stacks, "pmu")
 		case format.ConfigProbes:
 			out.Probes = true
 		}

@@ -85,12 +85,14 @@ func (n *eventCounter) typed(e *format.Event) {
 		if fields, isCounted := t.Counts(); isCounted {
 			count = n.values[fields.Events].Number
 			label = cmp.Or(label, n.keyLabel(n.values[:fields.Events]))
-			if count > math.MaxInt64/2-n.counted {
-				n.c.fail(errTooMany)
-				return
-			}
-			n.counted += count
+		} else if period, isSample := t.Sampled(); isSample {
+			count = n.values[period].Number
 		}
+		if count > math.MaxInt64/2-n.counted {
+			n.c.fail(errTooMany)
+			return
+		}
+		n.counted += count
 		n.add(e, label, stackIn(n.values), number, count)
 	}
 }
