@@ -47,7 +47,7 @@ func (o *Options) setLimits(spec *ebpf.CollectionSpec, cpus int) error {
 	if len(o.Limits) > 0 {
 		spec.Maps["limits"].MaxEntries = uint32(cpus)
 	}
-	return setVariables(spec, map[string]any{"sources_enabled": o.Sources != 0 || len(o.Tracepoints)+len(o.Probes) > 0, "limit_events": events, "limit_window": windows})
+	return setVariables(spec, map[string]any{"sources_enabled": o.Sources != 0 || len(o.Tracepoints)+len(o.Probes)+len(o.PMU) > 0, "limit_events": events, "limit_window": windows})
 }
 
 // missing mirrors struct missing in missing.h.

@@ -25,6 +25,7 @@ type Options struct {
 	StackDepth   int               // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for
 	NoArgs       bool              // an exec is recorded without its command line
 	Sample       Sample
+	PMU          []PMUSample // the types of their samples have numbers behind those of Probes
 	OffCPU       OffCPU
 	Waker        Stacks
 	SourceStacks Stacks            // of the events of Sources that have stacks

@@ -49,6 +49,8 @@ func programs() []program {
 		{tracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.hasTracepoints(false) }},
 		{openProbesProgram, "", format.KindTyped, (*Options).hasProbeSpans},
 		{countedProgram, "", format.KindTyped, (*Options).counts},
+		{pmuProgram, "", format.KindTyped, func(o *Options) bool { return o.samplesPMU(false) }},
+		{pmuTracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.samplesPMU(true) }},
 		{"tasks", "", 0, always},
 		{"blocked", "", 0, func(o *Options) bool { return o.OffCPU.any() }},
 	}
@@ -144,7 +146,7 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 			delete(spec.Programs, name)
 		}
 	}
-	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 && !o.ProbeStacks.any() {
+	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() && o.Sources == 0 && !o.ProbeStacks.any() && len(o.PMU) == 0 {
 		for _, name := range []string{"written_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}

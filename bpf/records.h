@@ -225,6 +225,7 @@ enum rec_missing_cause {
 };
 
 enum rec_missing_type {
+	MISSING_PMU = 61, /* stands for samples of all events of performance counters */
 	MISSING_PROBE = 62, /* stands for all user-defined probes of the recording */
 	MISSING_TRACEPOINT = 63, /* stands for all tracepoints of the recording */
 	MISSING_TYPES, /* a power of two */
@@ -409,6 +410,12 @@ struct rec_tracepoint {
 	__u32 type;	/* TYPE_TRACEPOINT and the tracepoint's number */
 	__u32 length;	/* of bytes */
 	char bytes[];	/* of the kernel's record, or of the arguments and strings of a raw tracepoint */
+};
+
+/* The bytes of a rec_tracepoint that is a sample of an event of performance counters. */
+struct rec_pmu_sample {
+	struct rec_stacks stacks;
+	__u64 period; /* events that the sample stands for */
 };
 
 /* An event of a user-defined probe. Its spans are as struct rec_tracepoint. */

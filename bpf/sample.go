@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -56,81 +54,6 @@ func (o *Options) wakeBytes() uint64 {
 	return uint64(o.RingBytes / wakeShare)
 }
 
-// SampleEvent is the perf event that samples a CPU. Its clock is CLOCK_MONOTONIC; its records have a sample id of
-// PERF_SAMPLE_IDENTIFIER alone. It writes none unless its output is redirected to another event's buffer
-// (PERF_EVENT_IOC_SET_OUTPUT): then that gets PERF_RECORD_THROTTLE and UNTHROTTLE.
-type SampleEvent struct {
-	CPU int
-	FD  int    // valid until [Tracer.Close]
-	ID  uint64 // in its records
-}
-
-// SampleEvents returns the events of the CPUs that are online, if sampling was requested.
-func (t *Tracer) SampleEvents() []SampleEvent {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
-	return slices.Clone(t.samples)
-}
-
-// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested. One that was sampled
-// before and has been offline gets a new event: the kernel removes the events of a CPU that goes offline for good. After an
-// error, or if the CPU is offline again, nothing has changed.
-func (t *Tracer) SampleCPU(cpu int) error {
-	if t.options.Sample.Period == 0 {
-		return nil
-	}
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
-	event, err := openSampleEvent(cpu, t.options.Sample.Interval())
-	if errors.Is(err, unix.ENODEV) {
-		return nil
-	}
-	if err != nil {
-		return sampleError(err)
-	}
-	if err := t.beginSampleEvent(event); err != nil {
-		return errors.Join(err, unix.Close(event.FD))
-	}
-	for i, old := range t.samples {
-		if old.CPU == cpu {
-			t.samples[i] = event
-			return unix.Close(old.FD)
-		}
-	}
-	t.samples = append(t.samples, event)
-	return nil
-}
-
-// beginSampleEvent attaches the program to an event, and enables it if the others are enabled.
-func (t *Tracer) beginSampleEvent(event SampleEvent) error {
-	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
-		return err
-	}
-	if t.onEvent != nil {
-		if err := t.onEvent(event); err != nil {
-			return err
-		}
-	}
-	if !t.started {
-		return nil
-	}
-	return event.enable()
-}
-
-// OnSampleEvent makes the Tracer call f with each event, existing ones and those that [Tracer.SampleCPU] creates, before the
-// event is enabled.
-func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
-	t.onEvent = f
-	for _, event := range t.samples {
-		if err := f(event); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Sample) validate() error {
 	switch {
 	case s.Period < 0:
@@ -157,116 +80,11 @@ func (s *Sample) checkRate() error {
 	return nil
 }
 
-// openSampleEvents creates the events, disabled.
-func (t *Tracer) openSampleEvents() error {
-	if t.options.Sample.Period == 0 {
-		return nil
-	}
-	cpus, err := proc.CPUs("/sys")
-	if err != nil {
-		return err
-	}
-	for _, cpu := range cpus {
-		if cpu.Offline {
-			continue
-		}
-		event, err := openSampleEvent(int(cpu.Id), t.options.Sample.Interval())
-		if errors.Is(err, unix.ENODEV) {
-			continue // it has just gone offline
-		}
-		if err != nil {
-			return sampleError(err)
-		}
-		t.samples = append(t.samples, event)
-	}
-	return nil
-}
-
-func openSampleEvent(cpu int, interval time.Duration) (SampleEvent, error) {
-	attr := unix.PerfEventAttr{
-		Type:        unix.PERF_TYPE_SOFTWARE,
-		Config:      unix.PERF_COUNT_SW_CPU_CLOCK,
-		Size:        uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
-		Sample:      uint64(interval),
-		Sample_type: unix.PERF_SAMPLE_IDENTIFIER,
-		Bits:        unix.PerfBitDisabled | unix.PerfBitExcludeIdle | unix.PerfBitUseClockID | unix.PerfBitSampleIDAll,
-		Clockid:     unix.CLOCK_MONOTONIC,
-	}
-	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if err != nil {
-		return SampleEvent{}, err
-	}
-	event := SampleEvent{CPU: cpu, FD: fd}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID, uintptr(unsafe.Pointer(&event.ID))); errno != 0 {
-		_ = unix.Close(fd)
-		return SampleEvent{}, errno
-	}
-	return event, nil
-}
-
-func (t *Tracer) attachSample(program int) error {
-	for _, event := range t.samples {
-		if err := event.setProgram(program); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e SampleEvent) setProgram(program int) error {
-	if err := unix.IoctlSetInt(e.FD, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
-		return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
-	}
-	return nil
-}
-
-func (e SampleEvent) enable() error {
-	if err := unix.IoctlSetInt(e.FD, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-		return fmt.Errorf("start sampling CPU %d: %w", e.CPU, err)
-	}
-	return nil
-}
-
-// stagger returns the time over which the events are started, so that CPUs are not all interrupted at the same time.
-func (s *Sample) stagger() time.Duration { return min(s.Interval(), 10*time.Millisecond) }
-
-// StartSampling returns when all events are enabled, which takes up to 10 ms. No sample is written before [Tracer.Arm].
-func (t *Tracer) StartSampling() error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
-	if t.started || len(t.samples) == 0 {
-		t.started = true
-		return nil
-	}
-	t.started = true
-	begin, step := time.Now(), t.options.Sample.stagger()/time.Duration(len(t.samples))
-	for i, event := range t.samples {
-		time.Sleep(time.Until(begin.Add(time.Duration(i) * step)))
-		if err := event.enable(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Tracer) stopSampling() error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
-	t.started = false
-	for _, event := range t.samples {
-		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
-			return fmt.Errorf("stop sampling CPU %d: %w", event.CPU, err)
-		}
-	}
-	return nil
-}
-
-func (t *Tracer) closeSampleEvents() error {
-	var errs []error
-	for _, event := range t.samples {
-		errs = append(errs, unix.Close(event.FD))
-	}
-	return errors.Join(errs...)
+// timer is what samples CPUs.
+func (s *Sample) timer() sampler {
+	return sampler{program: "sample", explain: sampleError, attr: unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: uint64(s.Interval()), Bits: unix.PerfBitExcludeIdle,
+	}}
 }
 
 // sampleError turns an error of perf_event_open(2) into a sentence.

@@ -36,6 +36,7 @@ type Tracer struct {
 	missing       *missingCounters // events of sources; nil: there are no sources
 
 	sampling sync.Mutex // CPUs come online at any time
+	samplers []sampler
 	samples  []SampleEvent
 	started  bool                    // the events are enabled
 	onEvent  func(SampleEvent) error // see OnSampleEvent; nil: none
@@ -73,6 +74,9 @@ func Load(o Options) (*Tracer, error) {
 		return nil, err
 	}
 	if err := o.Sample.checkRate(); err != nil {
+		return nil, err
+	}
+	if err := o.CheckPMU(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -197,6 +201,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	if err := o.setLimits(spec, cpus); err != nil {
 		return err
 	}
+	if err := o.setPMU(spec); err != nil {
+		return err
+	}
 	if err := setMachine(spec); err != nil {
 		return err
 	}
@@ -302,8 +309,10 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 	case "blocked":
 		t.blocked, err = attachIterator(program)
 		return err
-	case "sample":
-		return t.attachSample(program.FD())
+	case "sample", pmuProgram:
+		return t.attachSamplers(p.name)
+	case pmuTracepointProgram:
+		return t.attachPMUTracepoints(program)
 	case tracepointProgram:
 		return t.attachTracepoints(program)
 	}

@@ -124,8 +124,8 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 	return refer_to_user_stack(s, task, cut_if_deep(s, user_depth));
 }
 
-/* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */
-static __always_inline bool take_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
+/* Both parts of the stack of the running thread; flags are those of kernel_stack(). */
+static __always_inline bool take_flagged_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, __u8 flags, struct rec_stacks *to)
 {
 	struct scratch *s = get_scratch(REC_STACK);
 
@@ -135,9 +135,21 @@ static __always_inline bool take_stacks(void *ctx, struct task_struct *task, boo
 	if (user)
 		to->user = user_stack(ctx, s, task, false).id;
 	if (kernel)
-		to->kernel = kernel_stack(ctx, s, task, REC_TRACER).id;
+		to->kernel = kernel_stack(ctx, s, task, flags).id;
 	put_scratch(s);
 	return true;
+}
+
+/* The same where a tracepoint or a probe has called the program. */
+static __always_inline bool take_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
+{
+	return take_flagged_stacks(ctx, task, user, kernel, REC_TRACER, to);
+}
+
+/* The same of a perf event, which has the registers of where it happened. */
+static __always_inline bool take_event_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
+{
+	return take_flagged_stacks(ctx, task, user, kernel, 0, to);
 }
 
 #endif

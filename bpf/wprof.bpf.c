@@ -42,6 +42,7 @@
 #include "irq.h"
 #include "workqueue.h"
 #include "tracepoint.h"
+#include "pmu.h"
 #include "syscall.h"
 #include "lock.h"
 #include "block.h"
@@ -79,6 +80,7 @@ union record {
 	struct rec_typed typed;
 	struct rec_tracepoint tracepoint;
 	struct rec_instant instant;
+	struct rec_pmu_sample pmu_sample;
 	struct rec_syscall call;
 	enum rec_call_flag call_flag;
 	enum rec_call_shape call_shape;

@@ -34,6 +34,7 @@ const (
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
+	wprofMapPmuHits                     = "pmu_hits"
 	wprofMapProbeCounts                 = "probe_counts"
 	wprofMapProbeGlobs                  = "probe_globs"
 	wprofMapProbeScratch                = "probe_scratch"
@@ -120,6 +121,8 @@ const (
 	wprofProgOpenWork                   = "open_work"
 	wprofProgPageFaultKernel            = "page_fault_kernel"
 	wprofProgPageFaultUser              = "page_fault_user"
+	wprofProgPmuSample                  = "pmu_sample"
+	wprofProgPmuTracepoint              = "pmu_tracepoint"
 	wprofProgProbeCallBegin             = "probe_call_begin"
 	wprofProgProbeCallEnd               = "probe_call_end"
 	wprofProgProbeCallInstant           = "probe_call_instant"
@@ -196,6 +199,7 @@ const (
 	wprofVarOffcpuUser                  = "offcpu_user"
 	wprofVarOtherCallsWanted            = "other_calls_wanted"
 	wprofVarPageBytes                   = "page_bytes"
+	wprofVarPmuPeriods                  = "pmu_periods"
 	wprofVarPreemptible                 = "preemptible"
 	wprofVarProbeBuckets                = "probe_buckets"
 	wprofVarProbeFired                  = "probe_fired"
@@ -342,6 +346,8 @@ type wprofProgramSpecs struct {
 	OpenWork                   *ebpf.ProgramSpec `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.ProgramSpec `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.ProgramSpec `ebpf:"page_fault_user"`
+	PmuSample                  *ebpf.ProgramSpec `ebpf:"pmu_sample"`
+	PmuTracepoint              *ebpf.ProgramSpec `ebpf:"pmu_tracepoint"`
 	ProbeCallBegin             *ebpf.ProgramSpec `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.ProgramSpec `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.ProgramSpec `ebpf:"probe_call_instant"`
@@ -412,6 +418,7 @@ type wprofMapSpecs struct {
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
+	PmuHits        *ebpf.MapSpec `ebpf:"pmu_hits"`
 	ProbeCounts    *ebpf.MapSpec `ebpf:"probe_counts"`
 	ProbeGlobs     *ebpf.MapSpec `ebpf:"probe_globs"`
 	ProbeScratch   *ebpf.MapSpec `ebpf:"probe_scratch"`
@@ -468,6 +475,7 @@ type wprofVariableSpecs struct {
 	OffcpuUser       *ebpf.VariableSpec `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
 	PageBytes        *ebpf.VariableSpec `ebpf:"page_bytes"`
+	PmuPeriods       *ebpf.VariableSpec `ebpf:"pmu_periods"`
 	Preemptible      *ebpf.VariableSpec `ebpf:"preemptible"`
 	ProbeBuckets     *ebpf.VariableSpec `ebpf:"probe_buckets"`
 	ProbeFired       *ebpf.VariableSpec `ebpf:"probe_fired"`
@@ -544,6 +552,7 @@ type wprofMaps struct {
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
+	PmuHits        *ebpf.Map `ebpf:"pmu_hits"`
 	ProbeCounts    *ebpf.Map `ebpf:"probe_counts"`
 	ProbeGlobs     *ebpf.Map `ebpf:"probe_globs"`
 	ProbeScratch   *ebpf.Map `ebpf:"probe_scratch"`
@@ -586,6 +595,7 @@ func (m *wprofMaps) Close() error {
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
+		m.PmuHits,
 		m.ProbeCounts,
 		m.ProbeGlobs,
 		m.ProbeScratch,
@@ -643,6 +653,7 @@ type wprofVariables struct {
 	OffcpuUser       *ebpf.Variable `ebpf:"offcpu_user"`
 	OtherCallsWanted *ebpf.Variable `ebpf:"other_calls_wanted"`
 	PageBytes        *ebpf.Variable `ebpf:"page_bytes"`
+	PmuPeriods       *ebpf.Variable `ebpf:"pmu_periods"`
 	Preemptible      *ebpf.Variable `ebpf:"preemptible"`
 	ProbeBuckets     *ebpf.Variable `ebpf:"probe_buckets"`
 	ProbeFired       *ebpf.Variable `ebpf:"probe_fired"`
@@ -751,6 +762,8 @@ type wprofPrograms struct {
 	OpenWork                   *ebpf.Program `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.Program `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.Program `ebpf:"page_fault_user"`
+	PmuSample                  *ebpf.Program `ebpf:"pmu_sample"`
+	PmuTracepoint              *ebpf.Program `ebpf:"pmu_tracepoint"`
 	ProbeCallBegin             *ebpf.Program `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.Program `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.Program `ebpf:"probe_call_instant"`
@@ -867,6 +880,8 @@ func (p *wprofPrograms) Close() error {
 		p.OpenWork,
 		p.PageFaultKernel,
 		p.PageFaultUser,
+		p.PmuSample,
+		p.PmuTracepoint,
 		p.ProbeCallBegin,
 		p.ProbeCallEnd,
 		p.ProbeCallInstant,

@@ -35,6 +35,7 @@ const (
 	wprofMapNestingLosses               = "nesting_losses"
 	wprofMapNewPrograms                 = "new_programs"
 	wprofMapPendingReturns              = "pending_returns"
+	wprofMapPmuHits                     = "pmu_hits"
 	wprofMapProbeCounts                 = "probe_counts"
 	wprofMapProbeGlobs                  = "probe_globs"
 	wprofMapProbeScratch                = "probe_scratch"
@@ -125,6 +126,8 @@ const (
 	wprofProgOpenWork                   = "open_work"
 	wprofProgPageFaultKernel            = "page_fault_kernel"
 	wprofProgPageFaultUser              = "page_fault_user"
+	wprofProgPmuSample                  = "pmu_sample"
+	wprofProgPmuTracepoint              = "pmu_tracepoint"
 	wprofProgProbeCallBegin             = "probe_call_begin"
 	wprofProgProbeCallEnd               = "probe_call_end"
 	wprofProgProbeCallInstant           = "probe_call_instant"
@@ -203,6 +206,7 @@ const (
 	wprofVarOffcpuUser                  = "offcpu_user"
 	wprofVarOtherCallsWanted            = "other_calls_wanted"
 	wprofVarPageBytes                   = "page_bytes"
+	wprofVarPmuPeriods                  = "pmu_periods"
 	wprofVarPreemptCountFromRq          = "preempt_count_from_rq"
 	wprofVarPreemptCountLocation        = "preempt_count_location"
 	wprofVarPreemptible                 = "preemptible"
@@ -352,6 +356,8 @@ type wprofProgramSpecs struct {
 	OpenWork                   *ebpf.ProgramSpec `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.ProgramSpec `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.ProgramSpec `ebpf:"page_fault_user"`
+	PmuSample                  *ebpf.ProgramSpec `ebpf:"pmu_sample"`
+	PmuTracepoint              *ebpf.ProgramSpec `ebpf:"pmu_tracepoint"`
 	ProbeCallBegin             *ebpf.ProgramSpec `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.ProgramSpec `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.ProgramSpec `ebpf:"probe_call_instant"`
@@ -423,6 +429,7 @@ type wprofMapSpecs struct {
 	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
+	PmuHits        *ebpf.MapSpec `ebpf:"pmu_hits"`
 	ProbeCounts    *ebpf.MapSpec `ebpf:"probe_counts"`
 	ProbeGlobs     *ebpf.MapSpec `ebpf:"probe_globs"`
 	ProbeScratch   *ebpf.MapSpec `ebpf:"probe_scratch"`
@@ -485,6 +492,7 @@ type wprofVariableSpecs struct {
 	OffcpuUser           *ebpf.VariableSpec `ebpf:"offcpu_user"`
 	OtherCallsWanted     *ebpf.VariableSpec `ebpf:"other_calls_wanted"`
 	PageBytes            *ebpf.VariableSpec `ebpf:"page_bytes"`
+	PmuPeriods           *ebpf.VariableSpec `ebpf:"pmu_periods"`
 	PreemptCountFromRq   *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.VariableSpec `ebpf:"preempt_count_location"`
 	Preemptible          *ebpf.VariableSpec `ebpf:"preemptible"`
@@ -565,6 +573,7 @@ type wprofMaps struct {
 	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
+	PmuHits        *ebpf.Map `ebpf:"pmu_hits"`
 	ProbeCounts    *ebpf.Map `ebpf:"probe_counts"`
 	ProbeGlobs     *ebpf.Map `ebpf:"probe_globs"`
 	ProbeScratch   *ebpf.Map `ebpf:"probe_scratch"`
@@ -612,6 +621,7 @@ func (m *wprofMaps) Close() error {
 		m.NestingLosses,
 		m.NewPrograms,
 		m.PendingReturns,
+		m.PmuHits,
 		m.ProbeCounts,
 		m.ProbeGlobs,
 		m.ProbeScratch,
@@ -675,6 +685,7 @@ type wprofVariables struct {
 	OffcpuUser           *ebpf.Variable `ebpf:"offcpu_user"`
 	OtherCallsWanted     *ebpf.Variable `ebpf:"other_calls_wanted"`
 	PageBytes            *ebpf.Variable `ebpf:"page_bytes"`
+	PmuPeriods           *ebpf.Variable `ebpf:"pmu_periods"`
 	PreemptCountFromRq   *ebpf.Variable `ebpf:"preempt_count_from_rq"`
 	PreemptCountLocation *ebpf.Variable `ebpf:"preempt_count_location"`
 	Preemptible          *ebpf.Variable `ebpf:"preemptible"`
@@ -786,6 +797,8 @@ type wprofPrograms struct {
 	OpenWork                   *ebpf.Program `ebpf:"open_work"`
 	PageFaultKernel            *ebpf.Program `ebpf:"page_fault_kernel"`
 	PageFaultUser              *ebpf.Program `ebpf:"page_fault_user"`
+	PmuSample                  *ebpf.Program `ebpf:"pmu_sample"`
+	PmuTracepoint              *ebpf.Program `ebpf:"pmu_tracepoint"`
 	ProbeCallBegin             *ebpf.Program `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.Program `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.Program `ebpf:"probe_call_instant"`
@@ -902,6 +915,8 @@ func (p *wprofPrograms) Close() error {
 		p.OpenWork,
 		p.PageFaultKernel,
 		p.PageFaultUser,
+		p.PmuSample,
+		p.PmuTracepoint,
 		p.ProbeCallBegin,
 		p.ProbeCallEnd,
 		p.ProbeCallInstant,

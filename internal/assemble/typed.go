@@ -104,6 +104,8 @@ func (t *typeTable) lostName(number uint32) string {
 	switch number {
 	case ringdata.MissingTypeTracepoint:
 		return sources.Tracepoints
+	case ringdata.MissingTypePmu:
+		return format.GroupPMU
 	case ringdata.MissingTypeProbe:
 		return sources.Probes
 	}

@@ -113,6 +113,7 @@ const (
 
 // enum rec_missing_type
 const (
+	MissingTypePmu        = 61
 	MissingTypeProbe      = 62
 	MissingTypeTracepoint = 63
 	MissingTypeTypes      = 64
@@ -379,6 +380,13 @@ const (
 	PartsWords     = 2
 	PartsWordsSize = 6
 	PartsSize      = 8
+)
+
+// struct rec_pmu_sample
+const (
+	PmuSampleStacks = 0
+	PmuSamplePeriod = 16
+	PmuSampleSize   = 24
 )
 
 // struct rec_rename

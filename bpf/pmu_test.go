@@ -1,0 +1,155 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/pmu"
+	"wprof/internal/ringdata"
+	"wprof/internal/tracefs"
+)
+
+// event resolves an event on this machine.
+func event(t *testing.T, text string) *pmu.Event {
+	t.Helper()
+	points, err := tracefs.Open()
+	must(t, err)
+	defer points.Close()
+	s, err := pmu.Parse(text)
+	must(t, err)
+	e, err := (&pmu.Machine{PMUs: os.DirFS("/sys/bus/event_source/devices"), Tracepoints: points}).Resolve(s)
+	must(t, err)
+	return e
+}
+
+func TestSamplingOfCountersLoadsWithAndWithoutEachPart(t *testing.T) {
+	both := Stacks{Kernel: true, User: true}
+	for name, o := range map[string]Options{
+		"both stacks":       {SourceStacks: both},
+		"kernel stacks":     {SourceStacks: Stacks{Kernel: true}},
+		"user stacks":       {SourceStacks: Stacks{User: true}},
+		"by tables":         {SourceStacks: both, Unwind: Unwinding{Tables: true}},
+		"no stacks":         {},
+		"the timer too":     {SourceStacks: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}},
+		"one ring":          {SourceStacks: both, Rings: 1},
+		"a filter of names": {SourceStacks: both, Filter: Filter{Names: []string{"*"}, NoNames: []string{"x"}, Kthread: true, Children: true, PIDs: []int32{int32(os.Getpid())}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.PMU = []PMUSample{
+				{Event: event(t, "page-faults"), Rate: pmu.Rate{Period: 1}, Type: 5},
+				{Event: event(t, "sched:sched_switch"), Rate: pmu.Rate{Period: 2}, Type: 6},
+			}
+			var stacks [8][2]int
+			var samples [8]int
+			for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(20 * time.Millisecond) }) {
+				if !r.is(ringdata.KindTyped) {
+					continue
+				}
+				number := r.u32(ringdata.TracepointType) - ringdata.TypeTracepoint
+				if number < 5 || number > 6 {
+					t.Fatalf("an event of the type %d", number)
+				}
+				period, want := r.u64(ringdata.TracepointBytes+ringdata.PmuSamplePeriod), int64(number-4)
+				if period != want || r.tid() == 0 || r.u32(ringdata.TracepointLength) != ringdata.PmuSampleSize {
+					t.Fatalf("event %d: a sample of thread %d stands for %d events, want %d", number, r.tid(), period, want)
+				}
+				samples[number]++
+				for i, at := range []int{ringdata.StacksUser, ringdata.StacksKernel} {
+					if r.u64(ringdata.TracepointBytes+ringdata.PmuSampleStacks+at) != 0 {
+						stacks[number][i]++
+					}
+				}
+			}
+			for number := 5; number <= 6; number++ {
+				user, kernel := stacks[number][0], stacks[number][1]
+				if samples[number] == 0 || user > 0 != o.SourceStacks.User || kernel > 0 != o.SourceStacks.Kernel {
+					t.Errorf("event %d: %d samples, %d with a user and %d with a kernel stack", number, samples[number], user, kernel)
+				}
+			}
+		})
+	}
+}
+
+// TestSampledAttributesAreThoseOfPerf compares what is passed to perf_event_open(2) with what perf record prints.
+func TestSampledAttributesAreThoseOfPerf(t *testing.T) {
+	if _, err := exec.LookPath("perf"); err != nil {
+		t.Skip("there is no perf")
+	}
+	for _, c := range []struct {
+		text string
+		rate pmu.Rate
+	}{
+		{"cycles:u", pmu.Rate{Frequency: 99}}, {"page-faults:u", pmu.Rate{Period: 10}}, {"cache-misses:pp", pmu.Rate{Frequency: 1000}},
+		{"L1-dcache-load-misses:k", pmu.Rate{Period: 5}}, {"r3c:ppp", pmu.Rate{Frequency: 1}}, {"cycles:P", pmu.Rate{Frequency: 99}},
+		{"instructions:GH", pmu.Rate{Period: 1 << 40}}, {"context-switches:D", pmu.Rate{Frequency: 4000}}, {"branches:I", pmu.Rate{Period: 7}},
+	} {
+		rate := []string{"-c", strconv.FormatUint(c.rate.Period, 10)}
+		if c.rate.Frequency != 0 {
+			rate = []string{"-F", strconv.FormatUint(c.rate.Frequency, 10)}
+		}
+		want := recordedAttr(t, append([]string{"record", "-vv", "-o", "/dev/null", "-e", c.text}, append(rate, "--", "true")...)...)
+		s := (&PMUSample{Event: event(t, c.text), Rate: c.rate}).sampler(0)
+		got := map[string]uint64{"type": uint64(s.attr.Type), "config": s.attr.Config, "{ sample_period, sample_freq }": s.attr.Sample, "precise_ip": s.precise}
+		for name, bit := range comparedBits() {
+			if s.attr.Bits&bit != 0 {
+				got[name] = 1
+			}
+		}
+		for name := range want {
+			if _, compared := got[name]; !compared {
+				got[name] = 0
+			}
+		}
+		for name, number := range got {
+			if want[name] != number {
+				t.Errorf("%s at %s: %s is %#x, with perf %#x", c.text, c.rate, name, number, want[name])
+			}
+		}
+	}
+}
+
+// comparedBits are the bits that say what is counted, by perf's names.
+func comparedBits() map[string]uint64 {
+	return map[string]uint64{
+		"exclude_user": unix.PerfBitExcludeUser, "exclude_kernel": unix.PerfBitExcludeKernel, "exclude_hv": unix.PerfBitExcludeHv, "exclude_idle": unix.PerfBitExcludeIdle,
+		"exclude_host": unix.PerfBitExcludeHost, "exclude_guest": unix.PerfBitExcludeGuest, "pinned": unix.PerfBitPinned, "exclusive": unix.PerfBitExclusive, "freq": unix.PerfBitFreq,
+	}
+}
+
+// recordedAttr are the fields of the first perf_event_attr that perf prints, but for those that say what perf wants of samples.
+func recordedAttr(t *testing.T, args ...string) map[string]uint64 {
+	t.Helper()
+	cmd := exec.Command("perf", args...)
+	cmd.WaitDelay = time.Minute
+	out, _ := cmd.CombinedOutput() // it fails for what this machine does not count
+	attr, inside := map[string]uint64{}, false
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		line := lines.Text()
+		switch {
+		case line == "perf_event_attr:":
+			inside = true
+		case inside && strings.HasPrefix(line, "---"):
+			return attr
+		case inside:
+			at := strings.LastIndexByte(line, ' ')
+			name := strings.TrimSpace(line[:at])
+			number, err := strconv.ParseUint(line[at+1:], 0, 64)
+			_, isBit := comparedBits()[name]
+			if err == nil && (isBit || name == "type" || name == "config" || strings.HasPrefix(name, "{") || name == "precise_ip") {
+				attr[name] = number
+			}
+		}
+	}
+	t.Fatalf("perf %v prints no attribute: %s", args, out)
+	return nil
+}
