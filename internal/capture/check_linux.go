@@ -28,6 +28,9 @@ func check(cfg *Config) error {
 	if err := planProbes(cfg); err != nil {
 		return err
 	}
+	if err := planPMU(cfg); err != nil {
+		return err
+	}
 	have, err := proc.ReadCapabilities()
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func filesNeeded(cfg *Config) int {
 	for _, p := range cfg.Kernel.Probes {
 		n += 1 + len(p.Sites)
 	}
+	n += cfg.Kernel.PMUFiles(cfg.CPUs)
 	for t := range cfg.Kernel.Sources.Types() {
 		n += 3 * len(t.Programs)
 		for _, p := range t.Programs {

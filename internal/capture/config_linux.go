@@ -45,6 +45,7 @@ type Config struct {
 	Tracepoints  []string    // patterns of tracepoints that are recorded
 	Probes       []*probe.Definition
 	ProbeTypes   []*tracepoint.Tracepoint // event types of Probes
+	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
 	Kernel       bpf.Options
 	CPUs         int
@@ -258,6 +259,9 @@ func (cfg *Config) setStacks() error {
 	}
 	k.FaultStacks, k.LockStacks = s.Faults, s.Locks
 	if k.Sources.TakesStacks() {
+		k.SourceStacks, s.Sources = parts, s.Kernel || s.User
+	}
+	if len(s.PMU) > 0 {
 		k.SourceStacks, s.Sources = parts, s.Kernel || s.User
 	}
 	if takesStacks(cfg.Probes) {

@@ -86,6 +86,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 	if cfg.Stacks.Timer > 0 {
 		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.samples()})
 	}
+	if len(cfg.Kernel.PMU) > 0 {
+		config = append(config, &format.KeyValue{Key: format.ConfigPMUSamples, Value: cfg.pmuSamples()})
+	}
 	if cfg.Stacks.OffCPU {
 		config = append(config, &format.KeyValue{Key: format.ConfigOffCPUStacks, Value: fmt.Sprintf("from %s, %s", cfg.OffCPUMin, cfg.Stacks.parts())})
 	}

@@ -79,7 +79,7 @@ func (r *recorder) begin(session *format.Session) error {
 	if err := r.writer.Begin(header); err != nil {
 		return err
 	}
-	layouts, err := tracepoint.AppendLayouts(nil, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes))
+	layouts, err := tracepoint.AppendLayouts(nil, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes, cfg.PMUTypes))
 	if err != nil {
 		return err
 	}

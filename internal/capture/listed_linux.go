@@ -67,6 +67,7 @@ func listSources() []*listed {
 		&listed{Name: nameOffCPU, Flag: "-S " + nameOffCPU, On: true, Shows: "stacks of threads that were off-CPU for --offcpu-min or longer; ns for each switch",
 			programs: bpf.ReturnPrograms(), kinds: []format.Kind{format.KindSwitch}, noBytes: true},
 		&listed{Name: nameWaker, Flag: "-S " + nameWaker, Shows: "stacks of wakers; the program is that of wakeup"},
+		&listed{Name: namePMU, Flag: "-S " + namePMU + "=EVENT[@RATE]", Shows: "samples of events of performance counters and of tracepoints, with stacks"},
 	)
 	all = append(all, listFeatures()...)
 	return append(all, &listed{Name: tracepoint.Feature, Flag: "-f " + tracepoint.Feature + "=GROUP:NAME", Shows: "any tracepoint, with all its fields",

@@ -595,7 +595,7 @@ func (s *session) outcome() *Outcome {
 		Threads: s.summary.Threads, Window: time.Duration(s.summary.Close - s.summary.Open),
 		CPU: usage.CPU(), PeakRSS: usage.PeakRSS, SpoolBytes: s.spool.Bytes(), OutputBytes: s.written.n,
 		RingBytes: s.cfg.Kernel.RingBytes, ByTables: s.cfg.Kernel.Unwind.Tables, Losses: s.summary.Losses,
-		Stacks: s.summary.Stacks, Modules: s.summary.Modules, Rate: s.cfg.Stacks.Timer,
+		Stacks: s.summary.Stacks, Modules: s.summary.Modules, Rate: s.cfg.Stacks.Timer, PMU: len(s.cfg.Stacks.PMU) > 0,
 	}
 	for _, n := range s.summary.Events {
 		o.Events += n

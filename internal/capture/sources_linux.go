@@ -24,6 +24,7 @@ const (
 	nameWaker     = "waker"
 	nameFault     = "fault"
 	nameLock      = "lock"
+	namePMU       = "pmu"
 	nameAll       = "all"
 	longestPeriod = time.Minute
 )
@@ -36,6 +37,7 @@ type Stacks struct {
 	Faults  bool          // of all page faults, if they are recorded
 	Locks   bool          // of waits for kernel locks, if they are recorded
 	Sources bool          // of the events of sources that have stacks
+	PMU     []pmuSample   // events of performance counters that are sampled
 	Kernel  bool
 	User    bool
 	// offCPURequested and so on: by -S, not by default.
@@ -43,11 +45,11 @@ type Stacks struct {
 }
 
 // Any reports whether any stacks are taken.
-func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker || s.Sources }
+func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker || s.Sources || len(s.PMU) > 0 }
 
 // StackKinds returns the words that -S takes.
 func StackKinds() []string {
-	return []string{nameTimer, nameOffCPU, nameWaker, nameFault, nameLock, nameAll}
+	return []string{nameTimer, nameOffCPU, nameWaker, nameFault, nameLock, namePMU, nameAll}
 }
 
 // CheckStacks validates one value of -S before anything happens.
@@ -110,6 +112,8 @@ func (s *Stacks) remove(kind string) error {
 		s.Faults, s.faultsRequested = false, false
 	case nameLock:
 		s.Locks, s.locksRequested = false, false
+	case namePMU:
+		s.PMU = nil
 	case "", nameAll:
 		*s = Stacks{}
 	default:
@@ -118,9 +122,16 @@ func (s *Stacks) remove(kind string) error {
 	return nil
 }
 
-// add adds one word: a kind, for the timer with its rate, with or without the prefix +.
+// add adds one word: a kind, for the timer with its rate, for performance counters with an event, with or without the prefix +.
 func (s *Stacks) add(value string) error {
 	kind, rate, given := strings.Cut(strings.TrimPrefix(value, "+"), "=")
+	if kind == namePMU {
+		one, err := parsePMUSample(rate)
+		if err == nil {
+			s.PMU = append(s.PMU, one)
+		}
+		return err
+	}
 	if given && kind != nameTimer {
 		if kind == nameOffCPU || kind == nameWaker || kind == nameFault || kind == nameLock || kind == nameAll {
 			return fmt.Errorf("%q: only %s has a rate", value, nameTimer)

@@ -32,6 +32,7 @@ type Outcome struct {
 	Stacks      assemble.StackCount
 	Modules     []assemble.ModuleFrames
 	Rate        time.Duration // between two samples; 0: none are taken
+	PMU         bool          // events of performance counters were sampled
 }
 
 // Lost returns how many events are missing.
@@ -95,7 +96,10 @@ func (o *Outcome) lossText() string {
 
 // helpText names the flags that help against the losses.
 func (o *Outcome) helpText() (text string) {
-	if o.lostTo(format.CauseThrottle) {
+	switch throttled := o.lostTo(format.CauseThrottle); {
+	case throttled && o.PMU:
+		text += "; a lower rate or longer period of what -S samples helps"
+	case throttled:
 		text += "; a lower rate helps (-Stimer=" + rateText(2*o.Rate) + ")"
 	}
 	if o.lostTo(format.CauseRing) || o.lostTo(format.CauseTail) || o.lostTo(format.CauseDefinition) {

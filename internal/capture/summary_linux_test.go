@@ -51,6 +51,11 @@ func TestUsefulFlagsAreNamedEvenWithoutCounts(t *testing.T) {
 	if got := o.lossText(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	o.PMU = true // the kernel does not report which event it throttled
+	want = "lost an unknown number of events (the kernel throttled sampling on CPU 1); a lower rate or longer period of what -S samples helps"
+	if got := o.lossText(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
 
 func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {

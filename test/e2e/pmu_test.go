@@ -1,0 +1,254 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/test/engine"
+	"wprof/test/tools"
+)
+
+// pmuWorkload records testdata/pmu.c, and returns its own counts of page faults by function.
+func pmuWorkload(t *testing.T, flags ...string) (file string, faults map[string]uint64) {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	program := compileC(t, "pmu")
+	file = filepath.Join(t.TempDir(), "pmu.wprof")
+	output := filepath.Join(t.TempDir(), "pmu.json")
+	tools.Run(t, "wprof-record", append(flags, "-o", file, "--", "sh", "-c", "exec "+program+" > "+output)...)
+	text, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var did struct{ Many, Few uint64 }
+	if err := json.Unmarshal(text, &did); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return file, map[string]uint64{"touch_many": did.Many, "touch_few": did.Few}
+}
+
+// pmuTotals adds up what the samples of an event in a capture stand for: all, and those of threads called pmu.
+func pmuTotals(t *testing.T, file, event string) (rows int, sum, ofProgram uint64) {
+	t.Helper()
+	for line := range bytes.Lines(tools.Run(t, "wprof-json", "-k", "pmu_event", file)) {
+		var one struct {
+			T, PMU string
+			Task   struct{ Comm string }
+			Period uint64 `json:"sample_period"`
+		}
+		if err := json.Unmarshal(line, &one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if one.T != "pmu_event" || one.PMU != event {
+			continue
+		}
+		rows++
+		sum += one.Period
+		if one.Task.Comm == "pmu" {
+			ofProgram += one.Period
+		}
+	}
+	return rows, sum, ofProgram
+}
+
+const allFunctions = "all functions"
+
+// pmuByFunction adds up the weights of folded stacks of an event by the functions of testdata/pmu.c.
+func pmuByFunction(t *testing.T, file, event string) map[string]uint64 {
+	t.Helper()
+	all := map[string]uint64{}
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--folded", "--event", event, file))) {
+		stack, weight, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for more := ""; ; stack += " " + more { // names of processes have spaces
+			n, err := strconv.ParseUint(weight, 10, 64)
+			if err == nil {
+				all[allFunctions] += n
+				for _, function := range []string{"touch_many", "touch_few"} {
+					if strings.Contains(stack+";", ";"+function+";") {
+						all[function] += n
+					}
+				}
+				break
+			}
+			if more, weight, _ = strings.Cut(weight, " "); weight == "" {
+				t.Fatalf("no weight in %q", line)
+			}
+		}
+	}
+	return all
+}
+
+// TestEveryPageFaultIsSampled compares samples of each page fault with the kernel's own count in the program.
+func TestEveryPageFaultIsSampled(t *testing.T) {
+	file, faults := pmuWorkload(t, "-Spmu=page-faults@1", "-S+pmu=page-faults/name=tenth,period=10/")
+	if faults["touch_many"] < 900 || faults["touch_few"] < 100 {
+		t.Fatalf("the program counts %v", faults)
+	}
+	got := pmuByFunction(t, file, "page-faults")
+	for function, want := range faults {
+		if got[function] != want {
+			t.Errorf("%s caused %d page faults, the flame graph has %d", function, want, got[function])
+		}
+	}
+	rows, sum, _ := pmuTotals(t, file, "page-faults")
+	if uint64(rows) != sum {
+		t.Errorf("%d samples of single events stand for %d", rows, sum)
+	}
+	tenth, tenthSum, _ := pmuTotals(t, file, "tenth")
+	if tenthSum != uint64(10*tenth) {
+		t.Errorf("%d samples of every tenth event stand for %d", tenth, tenthSum)
+	}
+	if n := pmuByFunction(t, file, "tenth")[allFunctions]; n != tenthSum {
+		t.Errorf("samples of every tenth event stand for %d, the flame graph has %d", tenthSum, n)
+	}
+	// Other threads on the same CPUs may have caused the event at which the counter overflows.
+	if float64(tenthSum) < 0.5*float64(sum) || float64(tenthSum) > 1.5*float64(sum) {
+		t.Errorf("samples of every tenth event stand for %d, and there were %d", tenthSum, sum)
+	}
+}
+
+// TestSwitchesAreSampledInTwoWays compares samples of the software event and of the tracepoint with the switches in the capture.
+func TestSwitchesAreSampledInTwoWays(t *testing.T) {
+	file, _ := pmuWorkload(t, "-Spmu=sw:context-switches@period=1", "-S+pmu=sched:sched_switch/name=hits/")
+	switches := uint64(0)
+	tools.WalkFile(t, file, func(r *format.Reader, e *format.Event) {
+		if e.Kind == format.KindSwitch && e.Flags&format.FlagSubject != 0 && string(r.Task(e.Task).Comm) == "pmu" {
+			switches++
+		}
+	})
+	if switches < 100 {
+		t.Fatalf("the program was switched away %d times", switches)
+	}
+	for _, event := range []string{"sw:context-switches", "hits"} {
+		if _, _, n := pmuTotals(t, file, event); n != switches {
+			t.Errorf("%d samples of %s, and %d switches", n, event, switches)
+		}
+	}
+}
+
+// TestEveryNthHitIsSampled compares what samples stand for with the switches in the capture.
+func TestEveryNthHitIsSampled(t *testing.T) {
+	file, _ := pmuWorkload(t, "-Spmu=sched:sched_switch@7")
+	switches := uint64(0)
+	tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
+		if e.Kind == format.KindSwitch && e.Flags&format.FlagSubject != 0 {
+			switches++
+		}
+	})
+	rows, sum, _ := pmuTotals(t, file, "sched:sched_switch")
+	cpus := uint64(runtime.NumCPU()) // each has hits left over that make no sample
+	if sum != uint64(7*rows) || sum > switches || sum+7*cpus < switches {
+		t.Errorf("%d samples of every seventh switch stand for %d of %d", rows, sum, switches)
+	}
+}
+
+// TestSamplesByFrequency compares what samples stand for with the CPU time that the program used.
+func TestSamplesByFrequency(t *testing.T) {
+	tools.NeedPrivilege(t)
+	file := filepath.Join(t.TempDir(), "spin.wprof")
+	spin := "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+	tools.Run(t, "wprof-record", "-Spmu=task-clock@freq=2000", "-S+pmu=cpu-clock/name=other/@997hz", "-o", file, "--", "sh", "-c", spin)
+	var ran int64
+	var since int64
+	tools.WalkFile(t, file, func(r *format.Reader, e *format.Event) {
+		if e.Kind != format.KindSwitch {
+			return
+		}
+		if e.Flags&format.FlagObject != 0 {
+			since = e.Time
+		} else if e.Flags&format.FlagSubject != 0 && since != 0 {
+			ran, since = ran+e.Time-since, 0
+		}
+	})
+	for _, event := range []string{"task-clock", "other"} {
+		rows, sum, _ := pmuTotals(t, file, event)
+		if rows < 20 {
+			t.Errorf("%d samples of %s", rows, event)
+		}
+		if ran > int64(time.Second/10) && (float64(sum) < 0.5*float64(ran) || float64(sum) > 2*float64(ran)) {
+			t.Errorf("samples of %s stand for %d ns, and the program ran for %d", event, sum, ran)
+		}
+	}
+}
+
+// TestSamplesOfCountersAreShownByAllTools compares the numbers of samples in what the tools show.
+func TestSamplesOfCountersAreShownByAllTools(t *testing.T) {
+	file, _ := pmuWorkload(t, "-Spmu=page-faults@1")
+	rows, _, _ := pmuTotals(t, file, "page-faults")
+	if out := string(tools.Run(t, "wprof-info", file)); !strings.Contains(out, "page-faults of pmu") {
+		t.Errorf("wprof-info shows\n%s", out)
+	}
+	kept := filepath.Join(t.TempDir(), "kept.wprof")
+	tools.Run(t, "wprof-filter", "-k", "page-faults*", "-o", kept, file)
+	if n, _, _ := pmuTotals(t, kept, "page-faults"); n != rows {
+		t.Errorf("%d samples, and %d are left by a filter of their type", rows, n)
+	}
+	header, _, _ := bytes.Cut(tools.Run(t, "wprof-json", file), []byte("\n"))
+	if !bytes.Contains(header, []byte(`"stacks":["pmu"]`)) {
+		t.Errorf("the header of the lines is %s", header)
+	}
+	trace := convertForEngine(t, file)
+	result := engine.Query(t, trace, `select count(*) as n, min(s.name) as name from slice s join thread_track t on s.track_id = t.id
+		join thread using (utid) where t.name = 'page-faults' and thread.name = 'pmu'`)[0][0]
+	if result["name"] != "page-faults" || asNumber(t, result["n"]) != uint64(rows) {
+		t.Errorf("the engine has %v, and the lines have %d samples", result, rows)
+	}
+}
+
+func asNumber(t *testing.T, value any) uint64 {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if err != nil {
+		t.Fatalf("%s is no number", text)
+	}
+	return uint64(n)
+}
+
+// TestEventsThatCannotBeSampledAreRefused checks the sentence and the status, before anything is written.
+func TestEventsThatCannotBeSampledAreRefused(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for event, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"page-faults@100000000hz":  {1, "kernel.perf_event_max_sample_rate is"},
+		"page-fualts":              {2, "did you mean page-faults"},
+		"page-faults@0":            {2, "must be 1 or more"},
+		"sched:sched_switch@99hz":  {2, "write @period=N"},
+		"sched:sched_switch:u":     {2, "leave out the modifiers"},
+		"sched:sched_swich":        {2, "did you mean sched:sched_switch"},
+		"derived:ipc=cs/faults":    {2, "only an event can be sampled"},
+		"nothere/event=1/":         {2, "this machine has no PMU nothere"},
+		"":                         {2, "needs an event"},
+		"page-faults/name=x/@1,cs": {2, "is no rate"},
+	} {
+		file := filepath.Join(t.TempDir(), "x.wprof")
+		r := tools.Try(t, time.Minute, nil, "wprof-record", "-Spmu="+event, "-d100ms", "-o", file)
+		if r.Status != want.status || !strings.Contains(string(r.Stderr), want.text) {
+			t.Errorf("-Spmu=%s ends with status %d: %s; want %d and %q", event, r.Status, r.Stderr, want.status, want.text)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("-Spmu=%s has written a file", event)
+		}
+	}
+	for event, want := range map[string]string{"cs": "give one another name", "sched:sched_switch": "is sampled already"} {
+		r := tools.Try(t, time.Minute, nil, "wprof-record", "-Spmu="+event, "-S+pmu="+event+"@1", "-d100ms")
+		if r.Status != 2 || !strings.Contains(string(r.Stderr), want) {
+			t.Errorf("%s twice: status %d, %s", event, r.Status, r.Stderr)
+		}
+	}
+}
