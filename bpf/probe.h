@@ -29,6 +29,7 @@ enum probe_constant {
 	PROBE_COUNTS,	  /* events are counted, not written: enum probe_counts */
 	PROBE_TOTAL,	  /* events are counted in probe_totals, and nothing is read of them */
 	PROBE_BEGAN_BY,	  /* of a span: where the tid of the thread is that began it, from 1; 0: nowhere */
+	PROBE_SHARED,	  /* both ends of a span may be hit at once, as two breakpoints at one variable are: each leaves alone what is the other's */
 };
 
 enum probe_counts {
@@ -62,11 +63,24 @@ struct probe_key {
 
 #define PROBE_COUNTED_SPAN (1ULL << 32) /* in the key of a span that is counted, not written */
 
+/* What a breakpoint has found in the memory that it watches, and at the hit before. */
+struct probe_watched {
+	__u64 value;
+	__u64 before;
+	__u64 known; /* enum probe_known */
+};
+
+enum probe_known {
+	KNOWN_VALUE = 1,
+	KNOWN_BEFORE = 2,
+};
+
 struct probe_scratch {
 	__u64 taken;
 	struct probe_key key;
 	__s64 amount; /* that is added up */
 	struct probe_event event;
+	struct probe_watched watched;
 };
 
 struct {
@@ -143,6 +157,55 @@ struct {
 	__type(value, struct probe_glob);
 } probe_globs SEC(".maps");
 
+struct watched_key {
+	__u32 process; /* 0: the kernel */
+	__u32 slot;    /* the program's number */
+};
+
+/* What is in the memory that a breakpoint watches since its last hit. User space adds what is in it before the first one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct watched_key);
+	__type(value, __u64);
+} probe_watched SEC(".maps");
+
+#define WATCHED_KERNEL 0x10 /* and the number of bytes */
+
+/* Reads the memory that a breakpoint watches. */
+static __noinline long probe_watch(struct probe_scratch *s, __u64 address, __u32 what, __u32 slot)
+{
+	struct watched_key key = {.slot = slot};
+	__u32 bytes = what & (WATCHED_KERNEL - 1);
+	__u64 value = 0, *before;
+	long failed;
+
+	s->watched.known = 0;
+	if (bytes < 1 || bytes > sizeof(value))
+		return 0;
+	if (what & WATCHED_KERNEL) {
+		failed = bpf_probe_read_kernel(&value, bytes, (void *)address);
+	} else {
+		key.process = bpf_get_current_pid_tgid() >> 32;
+		failed = bpf_probe_read_user(&value, bytes, (void *)address);
+	}
+	if (failed) {
+		bpf_map_delete_elem(&probe_watched, &key);
+		return 0;
+	}
+	s->watched.value = value;
+	s->watched.known = KNOWN_VALUE;
+	before = bpf_map_lookup_elem(&probe_watched, &key);
+	if (!before) {
+		bpf_map_update_elem(&probe_watched, &key, &value, BPF_NOEXIST);
+		return 0;
+	}
+	s->watched.before = *before;
+	s->watched.known |= KNOWN_BEFORE;
+	*before = value;
+	return 0;
+}
+
 struct probe_match {
 	struct probe_scratch *s;
 	struct probe_glob *glob;
@@ -190,7 +253,7 @@ static __noinline long probe_read(void *ctx, struct probe_scratch *s)
 	__u64 length = (__u64)ctx;
 
 	barrier_var(length);
-	if (!probe_glob(s, length, length, length))
+	if (!probe_glob(s, length, length, length) && !probe_watch(s, length, length, length))
 		length = 0;
 	barrier_var(length);
 	return length;
@@ -451,7 +514,7 @@ static __always_inline int probe_begin(void *ctx)
 		s->event.start = start ?: bpf_ktime_get_ns();
 		if (bpf_map_update_elem(&probe_spans, &s->key, &s->event, BPF_ANY))
 			count_missing(MISSING_TABLE, MISSING_PROBE);
-	} else {
+	} else if (!probe_number(PROBE_SHARED)) {
 		bpf_map_delete_elem(&probe_spans, &s->key); /* of a call that was left without its return: this one's end is not its end */
 	}
 	put_probe_scratch(s);
@@ -460,8 +523,8 @@ static __always_inline int probe_begin(void *ctx)
 
 const volatile __u32 probe_span_bytes = 16; /* of a value of probe_spans */
 
-/* Moves a span that has begun to the scratch buffer; false: there is none, or another thread ends it at the same time. */
-static __always_inline bool take_probe_span(struct probe_scratch *s)
+/* Copies a span that has begun to the scratch buffer; false: there is none. */
+static __always_inline bool find_probe_span(struct probe_scratch *s)
 {
 	void *begun = bpf_map_lookup_elem(&probe_spans, &s->key);
 	__u32 bytes = probe_span_bytes;
@@ -469,7 +532,13 @@ static __always_inline bool take_probe_span(struct probe_scratch *s)
 	if (!begun || bytes > sizeof(s->event))
 		return false;
 	bpf_probe_read_kernel(&s->event, bytes, begun);
-	return !bpf_map_delete_elem(&probe_spans, &s->key);
+	return true;
+}
+
+/* Ends a span; false: another thread ends it at the same time, or it is too short. */
+static __always_inline bool close_probe_span(struct probe_scratch *s, __u64 now)
+{
+	return !bpf_map_delete_elem(&probe_spans, &s->key) && now - s->event.start >= probe_number(PROBE_MIN);
 }
 
 static __always_inline void end_probe_span(void *ctx, struct probe_scratch *s, struct task_struct *task)
@@ -477,12 +546,18 @@ static __always_inline void end_probe_span(void *ctx, struct probe_scratch *s, s
 	__u64 now = bpf_ktime_get_ns(), place = probe_number(PROBE_BEGAN_BY);
 	long length;
 
-	if (!take_probe_span(s) || now - s->event.start < probe_number(PROBE_MIN))
+	if (!find_probe_span(s)) {
+		s->event.length = 0;
+		if (probe_number(PROBE_SHARED))
+			probe_read(ctx, s); /* for the value at the next hit */
+		return;
+	}
+	if (!probe_number(PROBE_SHARED) && !close_probe_span(s, now))
 		return;
 	if (place)
 		*(__u32 *)(s->event.values + ((place - 1) & (PROBE_VALUES - 1))) = s->event.tid;
 	length = probe_read(ctx, s);
-	if (length < 0)
+	if (length < 0 || (probe_number(PROBE_SHARED) && !close_probe_span(s, now)))
 		return;
 	if (probe_number(PROBE_COUNTS)) {
 		if (probe_number(PROBE_COUNTS) == COUNTS_DURATION)
@@ -530,6 +605,7 @@ static __always_inline int probe_end(void *ctx)
 PROBE_PROGRAMS(registers, "kprobe")
 PROBE_PROGRAMS(words, "raw_tracepoint")
 PROBE_PROGRAMS(call, "fentry/none")
+PROBE_PROGRAMS(hit, "perf_event")
 #undef PROBE_RESULT
 #define PROBE_RESULT 1 /* other users of the tracepoint, such as perf, have the event too */
 PROBE_PROGRAMS(record, "tracepoint")

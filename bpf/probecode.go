@@ -19,6 +19,9 @@ const (
 	scratchAmount = 32
 	scratchLength = 48
 	scratchValues = 56
+	watchedValue  = 4664
+	watchedBefore = 4672
+	watchedKnown  = 4680
 	probeStrings  = 4096 // PROBE_VALUES
 	comparedText  = 4352 // PROBE_COMPARED
 )
@@ -106,9 +109,10 @@ func size(bytes int) asm.Size {
 }
 
 // readCode returns the body of probe_read(). keyBytes is the size of the keys by which events of any probe are counted.
-func readCode(p *probe.Program, keyBytes int, globs *probeGlobs) asm.Instructions {
+func readCode(p *probe.Program, slot, keyBytes int, globs *probeGlobs) asm.Instructions {
 	c := probeCode{of: p, globs: globs}
 	c.add(asm.Mov.Reg(regContext, asm.R1), asm.Mov.Reg(regScratch, asm.R2), asm.Mov.Imm(regUnread, 0))
+	c.watch(slot)
 	if p.Role == probe.End {
 		c.add(asm.LoadMem(regStrings, regScratch, scratchLength, asm.Word))
 		c.moveAmount(scratchValues+p.Fixed, scratchAmount)
@@ -224,8 +228,16 @@ func (c *probeCode) zero(at, bytes int) {
 func (c *probeCode) from(f *probe.From, to asm.Register, failed string) {
 	switch f.Kind {
 	case probe.FromRegister:
-		c.add(asm.LoadMem(to, regContext, int16(f.Register), size(f.Size)))
+		bytes := f.Size
+		if c.of.Context == probe.Hit {
+			bytes = 8 // the kernel refuses others
+		}
+		c.add(asm.LoadMem(to, regContext, int16(f.Register), size(bytes)))
 		c.extend(to, f.Size, f.Signed)
+	case probe.FromWatched:
+		c.watched(to, watchedValue, knownValue, f, failed)
+	case probe.FromBefore:
+		c.watched(to, watchedBefore, knownBefore, f, failed)
 	case probe.FromConstant:
 		c.add(asm.LoadImm(to, f.Number, asm.DWord))
 	case probe.FromWord:

@@ -37,7 +37,7 @@ const (
 
 // probePattern returns the name of the pattern of a probe's program, by its context and role.
 func probePattern(p *probe.Program) string {
-	context := map[probe.Context]string{probe.Registers: "registers", probe.Words: "words", probe.Record: "record", probe.Call: "call"}
+	context := map[probe.Context]string{probe.Registers: "registers", probe.Words: "words", probe.Record: "record", probe.Call: "call", probe.Hit: "hit"}
 	role := map[probe.Role]string{probe.Instant: "instant", probe.Begin: "begin", probe.End: "end"}
 	return "probe_" + context[p.Context] + "_" + role[p.Role]
 }
@@ -104,6 +104,7 @@ func (o *Options) setProbes(spec *ebpf.CollectionSpec, read *Preloaded) error {
 	for _, name := range []string{"probe_states", "probe_totals"} {
 		spec.Maps[name].MaxEntries = uint32(len(o.Probes))
 	}
+	spec.Maps["probe_watched"].MaxEntries = uint32(max(1, o.breakpoints()))
 	spec.Maps["probe_globs"].MaxEntries = uint32(max(1, len(globs.all)))
 	o.setSpans(spec.Maps["probe_spans"], bytes)
 	if o.counts() {
@@ -209,7 +210,7 @@ func (o *Options) isKprobeMulti(p *probe.Program) bool {
 // instantiate makes the program of a probe from its pattern.
 func instantiate(pattern *ebpf.ProgramSpec, p *probe.Program, slot, keyBytes int, globs *probeGlobs) (*ebpf.ProgramSpec, error) {
 	one := pattern.Copy()
-	one.Instructions = replaceFunction(one.Instructions, "probe_read", readCode(p, keyBytes, globs))
+	one.Instructions = replaceFunction(one.Instructions, "probe_read", readCode(p, slot, keyBytes, globs))
 	one.Instructions = dropUncalled(replaceFunction(one.Instructions, "probe_key", keyCode(p)))
 	stack := 0
 	if p.Stack {
@@ -230,8 +231,12 @@ func instantiate(pattern *ebpf.ProgramSpec, p *probe.Program, slot, keyBytes int
 	if countsTotal(p) {
 		total = 1
 	}
+	shared := int64(0)
+	if p.Context == probe.Hit {
+		shared = 1
+	}
 	numbers := []int64{ // enum probe_constant
-		int64(p.Type), int64(p.EntryType), int64(slot), int64(p.Definition), int64(p.OneOf), int64(perWindow), p.Min, int64(stack), int64(counts), total, int64(p.BeganBy + 1),
+		int64(p.Type), int64(p.EntryType), int64(slot), int64(p.Definition), int64(p.OneOf), int64(perWindow), p.Min, int64(stack), int64(counts), total, int64(p.BeganBy + 1), shared,
 	}
 	for i := range one.Instructions {
 		ins := &one.Instructions[i]
@@ -263,7 +268,7 @@ func replaceFunction(all asm.Instructions, name string, body asm.Instructions) a
 		if i > 0 && body[i].Symbol() != "" {
 			body[i] = body[i].WithSymbol(prefix(body[i].Symbol()))
 		}
-		if r := body[i].Reference(); r != "" && r != "probe_glob" {
+		if r := body[i].Reference(); r != "" && r != "probe_glob" && r != "probe_watch" {
 			body[i] = body[i].WithReference(prefix(r))
 		}
 	}
@@ -316,6 +321,8 @@ func (t *Tracer) attachProbes() error {
 			err = t.attachRawTracepointProbes(program, p.Sites)
 		case p.Context == probe.Call:
 			err = t.attachCallProbe(program, &p.Sites[0])
+		case p.Context == probe.Hit:
+			err = t.watch(program, i)
 		}
 		if err != nil {
 			return err

@@ -50,6 +50,7 @@ type Tracer struct {
 
 	tracepoints *pins // links to tracepoints; nil: none
 	rawPrograms []*ebpf.Program
+	watched     []*breakpoint
 }
 
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
@@ -357,7 +358,10 @@ func (t *Tracer) Arm() error {
 	if err := t.freezeCalls(false); err != nil {
 		return err
 	}
-	return t.setArmed(true)
+	if err := t.setArmed(true); err != nil {
+		return err
+	}
+	return t.startWatching()
 }
 
 // Disarm ends that. When it returns, no program is still writing a record.
@@ -366,6 +370,9 @@ func (t *Tracer) Disarm() error {
 		return err
 	}
 	if err := t.setArmed(false); err != nil {
+		return err
+	}
+	if err := t.stopWatching(); err != nil {
 		return err
 	}
 	if err := t.stopSampling(); err != nil {
@@ -447,7 +454,7 @@ func (t *Tracer) Close() error {
 			closeAll(iter)
 		}
 	}
-	errs = append(errs, t.closeTracepoints(), t.closeSampleEvents())
+	errs = append(errs, t.closeTracepoints(), t.closeBreakpoints(), t.closeSampleEvents())
 	if t.rings != nil {
 		errs = append(errs, t.rings.close())
 	}

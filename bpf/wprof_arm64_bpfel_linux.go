@@ -41,6 +41,7 @@ const (
 	wprofMapProbeSpans                  = "probe_spans"
 	wprofMapProbeStates                 = "probe_states"
 	wprofMapProbeTotals                 = "probe_totals"
+	wprofMapProbeWatched                = "probe_watched"
 	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
 	wprofMapReclaims                    = "reclaims"
@@ -126,6 +127,9 @@ const (
 	wprofProgProbeCallBegin             = "probe_call_begin"
 	wprofProgProbeCallEnd               = "probe_call_end"
 	wprofProgProbeCallInstant           = "probe_call_instant"
+	wprofProgProbeHitBegin              = "probe_hit_begin"
+	wprofProgProbeHitEnd                = "probe_hit_end"
+	wprofProgProbeHitInstant            = "probe_hit_instant"
 	wprofProgProbeRecordBegin           = "probe_record_begin"
 	wprofProgProbeRecordEnd             = "probe_record_end"
 	wprofProgProbeRecordInstant         = "probe_record_instant"
@@ -351,6 +355,9 @@ type wprofProgramSpecs struct {
 	ProbeCallBegin             *ebpf.ProgramSpec `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.ProgramSpec `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.ProgramSpec `ebpf:"probe_call_instant"`
+	ProbeHitBegin              *ebpf.ProgramSpec `ebpf:"probe_hit_begin"`
+	ProbeHitEnd                *ebpf.ProgramSpec `ebpf:"probe_hit_end"`
+	ProbeHitInstant            *ebpf.ProgramSpec `ebpf:"probe_hit_instant"`
 	ProbeRecordBegin           *ebpf.ProgramSpec `ebpf:"probe_record_begin"`
 	ProbeRecordEnd             *ebpf.ProgramSpec `ebpf:"probe_record_end"`
 	ProbeRecordInstant         *ebpf.ProgramSpec `ebpf:"probe_record_instant"`
@@ -425,6 +432,7 @@ type wprofMapSpecs struct {
 	ProbeSpans     *ebpf.MapSpec `ebpf:"probe_spans"`
 	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
+	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
 	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
@@ -559,6 +567,7 @@ type wprofMaps struct {
 	ProbeSpans     *ebpf.Map `ebpf:"probe_spans"`
 	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
+	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
 	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
@@ -602,6 +611,7 @@ func (m *wprofMaps) Close() error {
 		m.ProbeSpans,
 		m.ProbeStates,
 		m.ProbeTotals,
+		m.ProbeWatched,
 		m.QueueCounts,
 		m.Queued,
 		m.Reclaims,
@@ -767,6 +777,9 @@ type wprofPrograms struct {
 	ProbeCallBegin             *ebpf.Program `ebpf:"probe_call_begin"`
 	ProbeCallEnd               *ebpf.Program `ebpf:"probe_call_end"`
 	ProbeCallInstant           *ebpf.Program `ebpf:"probe_call_instant"`
+	ProbeHitBegin              *ebpf.Program `ebpf:"probe_hit_begin"`
+	ProbeHitEnd                *ebpf.Program `ebpf:"probe_hit_end"`
+	ProbeHitInstant            *ebpf.Program `ebpf:"probe_hit_instant"`
 	ProbeRecordBegin           *ebpf.Program `ebpf:"probe_record_begin"`
 	ProbeRecordEnd             *ebpf.Program `ebpf:"probe_record_end"`
 	ProbeRecordInstant         *ebpf.Program `ebpf:"probe_record_instant"`
@@ -885,6 +898,9 @@ func (p *wprofPrograms) Close() error {
 		p.ProbeCallBegin,
 		p.ProbeCallEnd,
 		p.ProbeCallInstant,
+		p.ProbeHitBegin,
+		p.ProbeHitEnd,
+		p.ProbeHitInstant,
 		p.ProbeRecordBegin,
 		p.ProbeRecordEnd,
 		p.ProbeRecordInstant,

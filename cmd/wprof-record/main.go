@@ -38,6 +38,7 @@ func tool() cli.Tool {
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				capture.FeatureFlag(),
 				capture.ProbeFlag(),
+				capture.WatchFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "When to start", Flags: capture.ScheduleFlags()},

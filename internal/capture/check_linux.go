@@ -6,6 +6,7 @@ import (
 
 	"wprof/bpf"
 	"wprof/internal/cli"
+	"wprof/internal/probe"
 	"wprof/internal/proc"
 )
 
@@ -53,7 +54,7 @@ func check(cfg *Config) error {
 func filesNeeded(cfg *Config) int {
 	n := 66 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
 	for _, p := range cfg.Kernel.Probes {
-		n += 1 + len(p.Sites)
+		n += 1 + len(p.Sites) + breakpointFiles(cfg, p)
 	}
 	n += cfg.Kernel.PMUFiles(cfg.CPUs)
 	for t := range cfg.Kernel.Sources.Types() {
@@ -62,6 +63,20 @@ func filesNeeded(cfg *Config) int {
 			if p.Event != 0 {
 				n += cfg.CPUs
 			}
+		}
+	}
+	return n
+}
+
+// breakpointFiles is the number of events of a program's breakpoints: one for each thread or CPU, and some for threads that begin meanwhile.
+func breakpointFiles(cfg *Config, p *probe.Program) (n int) {
+	if p.Context != probe.Hit {
+		return 0
+	}
+	for i := range p.Sites {
+		n += 64 + cfg.CPUs
+		if pid := p.Sites[i].PID; pid != 0 {
+			n += len(proc.Threads("/proc", pid))
 		}
 	}
 	return n

@@ -92,6 +92,7 @@ type command struct {
 	name    string
 	release *os.File      // one byte starts it; closing without one ends it
 	failure *os.File      // the errno of a failed exec; closed by a successful one
+	traced  chan struct{} // nil: not at first; closed when it is no more
 	left    chan struct{} // closed by the exec, or when there will be none
 	done    chan struct{}
 	status  int
@@ -101,7 +102,9 @@ type command struct {
 // startCommand starts this program a second time, under waitingName, to wait at the barrier in the new process and
 // then become the command: a Go program cannot stop between its fork and the exec. Besides the pid this leaves to
 // os/exec what it handles: limits, signals, open files.
-func startCommand(argv []string, stdout *os.File) (*command, error) {
+//
+// A traced command is [recorder.watchCommand]'s until it is at its entry.
+func startCommand(argv []string, stdout *os.File, traced bool) (*command, error) {
 	path, err := lookUp(argv[0])
 	if err != nil {
 		return nil, err
@@ -136,6 +139,9 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 		return nil, fmt.Errorf("start a process for %s: %w", argv[0], err)
 	}
 	c := &command{process: process, name: argv[0], release: release, failure: failure, left: make(chan struct{}), done: make(chan struct{})}
+	if traced {
+		c.traced = make(chan struct{})
+	}
 	go c.wait()
 	return c, nil
 }
@@ -192,6 +198,9 @@ func (c *command) wait() {
 	n, _ := c.failure.Read(errno[:])
 	c.failure.Close()
 	close(c.left)
+	if c.traced != nil {
+		<-c.traced // whose stops would look like its end
+	}
 	// An exit status other than 0 is no error here: it is in the process state.
 	_ = c.process.Wait()
 	if n == 1 {

@@ -37,7 +37,7 @@ func outputPipe(t *testing.T) (out, in *os.File) {
 func runCommand(t *testing.T, argv ...string) (output string, status int, err error) {
 	t.Helper()
 	out, in := outputPipe(t)
-	c, err := startCommand(argv, in)
+	c, err := startCommand(argv, in, false)
 	in.Close()
 	if err != nil {
 		return "", 0, err
@@ -89,7 +89,7 @@ func TestCommandInheritsLikeAnOrdinaryChild(t *testing.T) {
 
 func TestCommandDoesNothingBeforeItsRelease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "made")
-	c, err := startCommand([]string{"touch", file}, os.Stderr)
+	c, err := startCommand([]string{"touch", file}, os.Stderr, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestCommandDoesNothingBeforeItsRelease(t *testing.T) {
 
 func TestCancelledCommandNeverRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "made")
-	c, err := startCommand([]string{"touch", file}, os.Stderr)
+	c, err := startCommand([]string{"touch", file}, os.Stderr, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,6 +117,9 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if cfg.Probes, err = readProbes(inv.Strings("probe")); err != nil {
 		return nil, cli.Usagef("--probe: %w", err)
 	}
+	if err := cfg.readWatches(inv); err != nil {
+		return nil, err
+	}
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err
 	}

@@ -268,10 +268,13 @@ func (r *recorder) openWindow() error {
 	}
 	r.openedAt = open
 	r.counts = newProbeCounts(r.cfg, open)
-	if r.command != nil {
-		return r.command.Release()
+	switch {
+	case r.command == nil:
+		return nil
+	case r.cfg.Kernel.WatchesCommand():
+		return r.watchCommand()
 	}
-	return nil
+	return r.command.Release()
 }
 
 // listTasks makes a complete list, with rounds between its slices if it takes long.

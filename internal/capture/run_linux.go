@@ -166,7 +166,7 @@ func (s *session) prepare() error {
 	}
 	if s.inv.HasCommand() {
 		s.boost.End() // the command would inherit it
-		if s.command, err = startCommand(s.cfg.Command, s.commandOutput()); err != nil {
+		if s.command, err = startCommand(s.cfg.Command, s.commandOutput(), s.cfg.Kernel.WatchesCommand()); err != nil {
 			return err
 		}
 		s.boost = beginBoost()

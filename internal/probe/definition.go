@@ -16,6 +16,8 @@ type Leg struct {
 	All    bool // arg:*: also all other arguments that are known
 	Stack  bool
 
+	Implied bool // Args, All and Stack are what a breakpoint records without parameters
+
 	PIDs []int // pid:; none: every process
 	GPU  bool  // pid:nv-smi
 	Path Word  // path:
@@ -45,6 +47,7 @@ const (
 	BPFEntry                // bpf:PROG|ID[:SUBPROG]
 	BPFReturn               // bpfret:PROG|ID[:SUBPROG]
 	BPFSpan                 // bpfspan:PROG|ID[:SUBPROG]
+	Breakpoint              // watch:SYMBOL[+off][:LEN][:ACCESS]
 )
 
 // KindInfo is a row of the table of probe kinds.
@@ -74,6 +77,7 @@ func Kinds() []KindInfo {
 		{Kind: BPFEntry, Word: "bpf", Target: "PROG[:SUBPROG]", Doc: "entry of a BPF program, by its name or id", Entry: true},
 		{Kind: BPFReturn, Word: "bpfret", Target: "PROG[:SUBPROG]", Doc: "return of a BPF program", Return: true},
 		{Kind: BPFSpan, Word: "bpfspan", Target: "PROG[:SUBPROG]", Doc: "a BPF program, from entry to return", Span: true, Entry: true, Return: true},
+		{Kind: Breakpoint, Word: "watch", Target: "SYMBOL[+OFFSET][:LEN][:ACCESS], an address 0x… instead of the symbol, or kernel: before it", Doc: "accesses to memory, or execution of code, by a hardware breakpoint", User: true, Entry: true},
 	}
 }
 

@@ -107,6 +107,7 @@ func (p *parser) leg() {
 	if p.take("(") && !p.take(")") {
 		p.list(")", func() { p.parameter(&leg) })
 	}
+	p.watched(&leg)
 	p.checkNames(&leg)
 	if n := len(p.def.Legs); n > 0 {
 		leg.inherit(&p.def.Legs[0])

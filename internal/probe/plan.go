@@ -40,6 +40,8 @@ const (
 	FromProcess // the thread's process
 	FromThread  // the thread
 	FromCPU     // the CPU that it runs on
+	FromWatched // what a breakpoint finds in the memory that it watches
+	FromBefore  // the same at the hit before
 )
 
 // Step changes the value so far.

@@ -20,7 +20,8 @@ type Program struct {
 	Fixed   int    // bytes of the values without strings, which come behind them
 	Unread  int    // place of the bits of values that could not be read, 4 bytes; -1: there is none
 	AtEnd   uint32 // bits of the values that the end of a span reads
-	BeganBy int    // place of the tid of the thread in which a span began; -1: there is none
+	Watch   Watching
+	BeganBy int // place of the tid of the thread in which a span began; -1: there is none
 	Key     Key
 }
 
@@ -75,6 +76,7 @@ const (
 	Words                    // arguments of a raw tracepoint
 	Record                   // the kernel's record of a tracepoint
 	Call                     // arguments and result of a function of the kernel, or of a BPF program
+	Hit                      // registers of the thread that hit a breakpoint, and its address
 )
 
 // Role is what a program does.
@@ -97,6 +99,9 @@ type Site struct {
 	Name     string // symbol of the kernel, or raw tracepoint
 	ID       int    // of a tracepoint's event, or of a BPF program
 	Function uint64 // number of the function among those of a glob
+
+	// Address is where a breakpoint is. With a Path and without a PID it is that of the symbol in the file, because the process is not known.
+	Address uint64
 }
 
 const amountBytes = 8 // of a span that is counted: what is added up, from its begin on

@@ -263,6 +263,9 @@ func (p *parser) checkSettings() {
 		}
 	}
 	for i := range p.def.Legs {
+		if leg := &p.def.Legs[i]; leg.Implied {
+			leg.Args, leg.All, leg.Stack = nil, false, false
+		}
 		if p.def.Legs[i].Stack {
 			p.fail(p.stack, nil, "count, sum: and hist: record no stack of each event; by:stack separates by stack")
 		}

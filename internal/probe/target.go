@@ -139,6 +139,8 @@ func (p *parser) checkTarget(kind ProbeKind, w Word) {
 	before, after, colon := strings.Cut(w.Text, ":")
 	switch {
 	case p.err != nil:
+	case kind == Breakpoint && w.Text != "":
+		p.checkWatch(w)
 	case w.Text == "":
 		p.missing("a target is expected after %s: %s", info.Word, info.Target)
 	case !info.User && otherCharacter(w.Text) >= 0:

@@ -26,9 +26,11 @@ func (l *wordList) joined(separator string) string { return strings.Join(*l, sep
 // String returns a leg as it is written in a definition.
 func (l *Leg) String() string {
 	var params wordList
-	params.addArgs(l.Args)
-	params.add(l.All, "arg:*")
-	params.add(l.Stack, "stack")
+	if !l.Implied {
+		params.addArgs(l.Args)
+		params.add(l.All, "arg:*")
+		params.add(l.Stack, "stack")
+	}
 	for _, pid := range l.PIDs {
 		params.add(true, "pid:%d", pid)
 	}

@@ -51,6 +51,15 @@ func ThreadWords() []WordInfo {
 	}
 }
 
+// WatchWords returns what arguments of breakpoints are, beside the registers.
+func WatchWords() []WordInfo {
+	return []WordInfo{
+		{"value", "value", "what is in the memory after the access"},
+		{"before", "before", "what was in it at the hit before, or when the recording began"},
+		{"ip", "ip", "the instruction pointer"},
+	}
+}
+
 // ModifierWords returns what may stand after a / behind an argument.
 func ModifierWords() []WordInfo {
 	return []WordInfo{
@@ -115,6 +124,7 @@ func sameProbe(word string) []string {
 		"uprobe": {"u:"}, "uretprobe": {"uret:"}, "kprobe": {"k:"}, "kretprobe": {"kret:"}, "kfunc": {"k:"}, "kretfunc": {"kret:"},
 		"fentry": {"k:", "bpf:"}, "fexit": {"kret:", "bpfret:"}, "tracepoint": {"tp:"}, "rawtracepoint": {"raw_tp:"},
 		"raw_tracepoint": {"raw_tp:"}, "tp_btf": {"raw_tp:"}, "probe": {"u:"},
+		"watchpoint": {"watch:"}, "asyncwatchpoint": {"watch:"}, "mem": {"watch:"}, "hw": {"watch:"},
 	}[word]
 }
 

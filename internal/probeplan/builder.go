@@ -35,6 +35,7 @@ type variant struct {
 	context probe.Context
 	key     probe.Key
 	sites   []probe.Site
+	watch   probe.Watching
 	resolve func(*probe.Arg) (resolved, error)
 	every   func() []probe.Arg // arg:*
 }
@@ -142,7 +143,7 @@ func (b *builder) addEvery(e *end) error {
 		if len(b.fields) == probe.MaxArgs {
 			break
 		}
-		a.At = e.leg.Target.At
+		a.At, a.Leg = e.leg.Target.At, b.legOf(e)
 		if !b.belongs(e, &a) || b.has(a.DisplayName(0)) {
 			continue
 		}
@@ -154,6 +155,14 @@ func (b *builder) addEvery(e *end) error {
 		}
 	}
 	return nil
+}
+
+// legOf is the number of the leg of an end.
+func (b *builder) legOf(e *end) int {
+	if len(b.d.Legs) > 1 && e.role == probe.End {
+		return 1
+	}
+	return 0
 }
 
 func (b *builder) has(name string) bool {
@@ -271,7 +280,7 @@ func (b *builder) explain(a *probe.Arg, err error) error {
 
 // condition adds a condition to the value that it compares.
 func (b *builder) condition(c *probe.Condition) error {
-	for i := range b.fields {
+	for _, i := range b.byLeg(c.Arg.Leg) {
 		f := &b.fields[i]
 		isCut := b.counts() && f.leaf().Kind != probe.LeafNumber // what events are counted by, is shorter than what is compared
 		if isSameValue(&f.arg, &c.Arg) && !isCut {
@@ -282,6 +291,19 @@ func (b *builder) condition(c *probe.Condition) error {
 		return err
 	}
 	return b.test(b.tests[len(b.tests)-1], c)
+}
+
+// byLeg returns the numbers of all fields, those of a leg first: both ends of a span may have the same argument.
+func (b *builder) byLeg(leg int) []int {
+	var own, others []int
+	for i := range b.fields {
+		if b.fields[i].arg.Leg == leg {
+			own = append(own, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return append(own, others...)
 }
 
 // isSameValue compares what two arguments read.
@@ -338,6 +360,9 @@ func (b *builder) keys() error {
 			}
 			if r.read.Leaf.Kind != probe.LeafNumber {
 				return b.d.Errorf(a.At, 0, nil, "a key is a number or an address, and this is a text")
+			}
+			if r.read.From.Kind == probe.FromWatched || r.read.From.Kind == probe.FromBefore {
+				return b.d.Errorf(a.At, 0, nil, "the memory that a breakpoint watches is no key: both ends are at different values of it; pid and the registers can be keys")
 			}
 			e.variants[n].key = probe.Key{Kind: probe.KeyValue, Value: r.read, PerProcess: e.leg.Probe.Info().User}
 		}

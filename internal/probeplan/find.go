@@ -26,6 +26,8 @@ func (b *builder) find(e *end) error {
 		return b.findUser(e)
 	case probe.KernelEntry, probe.KernelReturn, probe.KernelSpan:
 		return b.findKernel(e)
+	case probe.Breakpoint:
+		return b.findWatched(e)
 	}
 	return b.findBPF(e)
 }

@@ -65,6 +65,9 @@ func (b *builder) width(leaf *probe.Leaf) int {
 func (f *field) canFail() bool {
 	for i := range f.reads {
 		r := &f.reads[i].read
+		if r.From.Kind == probe.FromWatched || r.From.Kind == probe.FromBefore {
+			return true
+		}
 		isRead := r.Leaf.Kind != probe.LeafNumber && r.From.Kind != probe.FromComm
 		if isRead || slices.ContainsFunc(r.Steps, func(s probe.Step) bool { return s.Kind == probe.StepLoad }) {
 			return true

@@ -28,6 +28,9 @@ type System interface {
 	Path(name string) (string, error) // the file of a program or library
 	Files(pid int) ([]string, error)  // with code, of a process: the program first
 	GPUProcesses() ([]int, error)
+	// Bias is what is added to an address in a file with code that a process has mapped, to get that in the process.
+	Bias(pid int, path string) (uint64, error)
+	KernelSymbol(name string) (KernelSymbol, error)
 	Command() string // file of the command that is recorded; "": there is none
 }
 
@@ -36,6 +39,12 @@ type KernelFunction struct {
 	Name   string
 	Params []kerneltype.Param // without From
 	Result btf.Type           // nil: none
+}
+
+// KernelSymbol is a name in the kernel.
+type KernelSymbol struct {
+	Address uint64
+	IsCode  bool
 }
 
 // BPFFunction is a function of a loaded BPF program.
@@ -62,7 +71,7 @@ const Group = "probe"
 
 // Make plans definitions. first is the number of the first event type.
 func Make(sys System, definitions []*probe.Definition, first int) (*Plan, error) {
-	p := planner{sys: sys, first: first, plan: new(Plan), ids: make(map[string]int)}
+	p := planner{sys: sys, first: first, plan: new(Plan), ids: make(map[string]int), breakpoints: make(map[int]int)}
 	for i, d := range definitions {
 		p.planned = i
 		if err := p.definition(d); err != nil {
@@ -77,6 +86,8 @@ type planner struct {
 	first int
 	plan  *Plan
 	ids   map[string]int
+
+	breakpoints map[int]int // of processes, of the command (0) and of the kernel
 
 	planned int // number of the definition that is being planned
 }

@@ -14,7 +14,7 @@ func (b *builder) program(e *end, variant int, l layout, types [2]uint32) {
 	p := &probe.Program{
 		Context: v.context, Role: e.role, Sites: v.sites, Definition: b.p.planned, Type: types[0], EntryType: types[1], OneOf: max(1, s.Sample), PerSecond: s.Limit, Min: s.Min,
 		Counts: b.counts(), CountsBuckets: b.d.Settings.Hist != nil || b.d.Settings.HistDuration, CountsDuration: b.d.Settings.HistDuration && e.role == probe.End,
-		Stack: l.stack && e.role != probe.End, Fixed: l.fixed, Unread: l.unread, BeganBy: l.beganBy, Key: v.key,
+		Stack: l.stack && e.role != probe.End, Fixed: l.fixed, Unread: l.unread, BeganBy: l.beganBy, Key: v.key, Watch: v.watch,
 	}
 	isCall := p.Key.Kind == probe.KeyFrame || p.Key.Kind == probe.KeyGoroutine
 	p.Key.PerSite = isCall && len(b.functions) > 1

@@ -1,6 +1,7 @@
 package probeplan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -75,11 +76,26 @@ func (b *builder) types(l layout) (numbers [2]uint32, err error) {
 
 // name is what events are called without a template.
 func (b *builder) name() string {
-	name := b.d.Legs[0].Target.Text
+	name := targetName(&b.d.Legs[0])
 	if len(b.d.Legs) > 1 {
-		name += " ~~ " + b.d.Legs[1].Target.Text
+		name += " ~~ " + targetName(&b.d.Legs[1])
 	}
 	return name[:min(len(name), maxID)]
+}
+
+// targetName is what a leg probes, without how.
+func targetName(l *probe.Leg) string {
+	if l.Probe != probe.Breakpoint {
+		return l.Target.Text
+	}
+	t := l.Watched()
+	switch {
+	case t.Name == "":
+		return fmt.Sprintf("%#x", t.Address)
+	case t.Offset > 0:
+		return fmt.Sprintf("%s+%#x", t.Name, t.Offset)
+	}
+	return t.Name
 }
 
 // label is the template of names. Only events of several functions have a field with the function.
@@ -90,7 +106,7 @@ func (b *builder) label() string {
 	case len(b.functions) > 1:
 		return name
 	default:
-		function := b.d.Legs[0].Target.Text
+		function := targetName(&b.d.Legs[0])
 		if len(b.functions) > 0 {
 			function = b.functions[0]
 		}

@@ -115,6 +115,9 @@ func hasTarget(leg *probe.Leg, f *usercode.File) (err error) {
 	case leg.Probe == probe.USDT:
 		provider, name, _ := strings.Cut(leg.Target.Text, ":")
 		_, err = f.USDT(provider, name)
+	case leg.Probe == probe.Breakpoint:
+		t := leg.Watched()
+		_, err = watchedIn(f, &t)
 	case target.line > 0:
 		_, err = f.Line(target.name, target.line)
 	default:

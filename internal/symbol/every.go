@@ -20,6 +20,38 @@ type Named struct {
 	Indirect bool   // it is called once, to choose the function that has this name from then on (STT_GNU_IFUNC)
 }
 
+// EveryDatum visits all names of the data of a file, with size 0 too. debug is its debug file; nil: it has none.
+func (f *File) EveryDatum(debug *File, visit func(n Named, isThreadLocal bool)) (err error) {
+	defer RecoverTo(&err, "read symbols")
+	err = f.everyDatum(elf.SHT_SYMTAB, visit)
+	if debug != nil {
+		err = errors.Join(err, debug.everyDatum(elf.SHT_SYMTAB, visit))
+	}
+	return errors.Join(err, f.everyDatum(elf.SHT_DYNSYM, visit))
+}
+
+func (f *File) everyDatum(t elf.SectionType, visit func(n Named, isThreadLocal bool)) error {
+	table, ok := f.symbolTable(t)
+	if !ok {
+		return nil
+	}
+	text, err := table.text()
+	if err != nil {
+		return err
+	}
+	return table.each(256<<10, func(s *rawSymbol) (bool, error) {
+		kind := elf.ST_TYPE(s.info)
+		isData := kind == elf.STT_OBJECT || kind == elf.STT_COMMON || kind == elf.STT_TLS
+		if s.section == 0 || s.section >= uint16(elf.SHN_LORESERVE) || !isData {
+			return true, nil
+		}
+		if name, ok := text.name(s.name); ok {
+			visit(Named{Name: withoutVersion(name), Address: s.value, Size: s.size}, kind == elf.STT_TLS)
+		}
+		return true, nil
+	})
+}
+
 // EveryName visits all names of the functions of a file: those of both symbol tables, of .gnu_debugdata and, of a Go program without a
 // symbol table, of its own table of functions. debug is its debug file; nil: it has none. Where one table cannot be read, the others are
 // visited all the same.

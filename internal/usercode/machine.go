@@ -3,6 +3,8 @@ package usercode
 import (
 	"debug/elf"
 	"strconv"
+
+	"wprof/internal/probe"
 )
 
 // Register is a register of a machine as struct pt_regs has it.
@@ -131,4 +133,66 @@ func placed(list []int, at, value int) []int {
 	}
 	list[at] = value
 	return list
+}
+
+// RegisterRead returns how to read a register, or a part of one, by the name that the assembler has for it.
+func RegisterRead(of elf.Machine, name string) (probe.Read, bool) {
+	m := machineOf(of)
+	if m == nil {
+		return probe.Read{}, false
+	}
+	r, ok := m.register(name)
+	if !ok {
+		return probe.Read{}, false
+	}
+	read := registerRead(r.Offset, r.Size, false)
+	read.Leaf.Hex = true
+	if r.Shift > 0 {
+		read.From.Size, read.Leaf.Shift, read.Leaf.Bits = 8, r.Shift, 8*r.Size
+	}
+	return read, true
+}
+
+// PointerRead returns how to read the instruction pointer.
+func PointerRead(of elf.Machine) (probe.Read, bool) {
+	m := machineOf(of)
+	if m == nil {
+		return probe.Read{}, false
+	}
+	read := registerRead(m.pc, 8, false)
+	read.Leaf.Hex = true
+	return read, true
+}
+
+// Registers returns the names of the whole registers, without the instruction pointer.
+func Registers(of elf.Machine) (names []string) {
+	m := machineOf(of)
+	if m == nil {
+		return nil
+	}
+	seen := map[int]bool{m.pc: true}
+	for _, r := range m.registers {
+		if r.Size == 8 && !seen[r.Offset] {
+			seen[r.Offset] = true
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// ArgumentRegisters returns the names of the registers in which functions of C get their arguments.
+func ArgumentRegisters(of elf.Machine) (names []string) {
+	m := machineOf(of)
+	if m == nil {
+		return nil
+	}
+	for _, offset := range m.c.arguments {
+		for _, r := range m.registers {
+			if r.Offset == offset && r.Size == 8 {
+				names = append(names, r.Name)
+				break
+			}
+		}
+	}
+	return names
 }

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "many", Source: "testdata/many.c"},
 		tools.C{Name: "requests", Source: "testdata/requests.c", Flags: []string{"-fno-omit-frame-pointer"}},
 		tools.C{Name: "known-cc", Source: "testdata/known.cc", Flags: []string{"-g", "-lstdc++"}},
+		tools.C{Name: "watched", Source: "testdata/watched.c", Flags: []string{"-g", "-pthread"}},
 		tools.C{Name: "server", Source: "testdata/server.c", Flags: []string{"-g", "-pthread"}},
 	)
 }

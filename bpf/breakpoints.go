@@ -1,0 +1,295 @@
+//go:build linux
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/probe"
+	"wprof/internal/proc"
+)
+
+// Of struct perf_event_attr that the library has no names for, include/uapi/linux/perf_event.h.
+const (
+	perfTypeBreakpoint = 5
+	inheritThread      = 1 << 35 // new threads, not new processes
+	removeOnExec       = 1 << 36 // the addresses are of the old program
+)
+
+// maxScans bounds how often the threads of a process are listed until none is new.
+const maxScans = 1000
+
+// breakpoint is one place of a program, with an event for each thread of a process, or for each CPU.
+type breakpoint struct {
+	program int // its number
+	site    *probe.Site
+	watch   probe.Watching
+	pid     int // 0: that of a command that has not begun, or of the kernel
+	events  []int
+}
+
+// breakpoints is how many there are.
+func (o *Options) breakpoints() (n int) {
+	for _, p := range o.Probes {
+		if p.Context == probe.Hit {
+			n += len(p.Sites)
+		}
+	}
+	return n
+}
+
+// WatchesCommand reports whether a breakpoint is in the command that is to be recorded: [Tracer.WatchCommand] sets it.
+func (o *Options) WatchesCommand() bool {
+	for _, p := range o.Probes {
+		for i := range p.Sites {
+			if isOfCommand(p, &p.Sites[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isOfCommand(p *probe.Program, s *probe.Site) bool {
+	return p.Context == probe.Hit && s.PID == 0 && !p.Watch.Kernel
+}
+
+// watch sets the breakpoints of a program, disabled.
+func (t *Tracer) watch(program *ebpf.Program, number int) error {
+	p := t.options.Probes[number]
+	for i := range p.Sites {
+		b := &breakpoint{program: number, site: &p.Sites[i], watch: p.Watch, pid: p.Sites[i].PID}
+		t.watched = append(t.watched, b)
+		if isOfCommand(p, b.site) {
+			continue
+		}
+		if err := b.open(program, b.site.Address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WatchCommand sets and enables the breakpoints of a command, which is stopped. address returns where one is in it.
+func (t *Tracer) WatchCommand(pid int, address func(*probe.Site) (uint64, error)) error {
+	for _, b := range t.watched {
+		if !isOfCommand(t.options.Probes[b.program], b.site) {
+			continue
+		}
+		at, err := address(b.site)
+		if err != nil {
+			return err
+		}
+		moved := *b.site
+		moved.Address = at
+		b.pid, b.site = pid, &moved
+		if err := b.open(t.collection.Programs[probeName(b.program)], at); err != nil {
+			return err
+		}
+		if err := b.enable(t.collection.Maps["probe_watched"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *breakpoint) attr(address uint64) unix.PerfEventAttr {
+	length := uint64(b.watch.Length)
+	if b.watch.Access == probe.WatchExecute {
+		length = executeLength
+	}
+	attr := unix.PerfEventAttr{
+		Type: perfTypeBreakpoint, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: 1,
+		Bits: unix.PerfBitDisabled, Bp_type: uint32(b.watch.Access), Ext1: address, Ext2: length,
+	}
+	if !b.watch.Kernel {
+		attr.Bits |= unix.PerfBitInherit | inheritThread | removeOnExec
+	}
+	return attr
+}
+
+// open creates the events.
+func (b *breakpoint) open(program *ebpf.Program, address uint64) error {
+	if b.watch.Kernel {
+		return b.openCPUs(program, address)
+	}
+	return b.openThreads(program, address)
+}
+
+func (b *breakpoint) openCPUs(program *ebpf.Program, address uint64) error {
+	cpus, err := proc.CPUs("/sys")
+	if err != nil {
+		return err
+	}
+	attr := b.attr(address)
+	for _, cpu := range cpus {
+		if cpu.Offline {
+			continue
+		}
+		if err := b.add(&attr, program, -1, int(cpu.Id)); err != nil && !errors.Is(err, unix.ENODEV) {
+			return b.explain(err)
+		}
+	}
+	return nil
+}
+
+// openThreads creates an event for each thread. Threads that begin meanwhile inherit those of the thread that begins them, if it has them.
+func (b *breakpoint) openThreads(program *ebpf.Program, address uint64) error {
+	attr, seen := b.attr(address), make(map[int]bool)
+	first := 0 // a thread with its event
+	for scan := range maxScans {
+		threads, err := threadsOf(b.pid)
+		if err != nil {
+			return fmt.Errorf("set a breakpoint at %s: list the threads of process %d: %w", b.site.Name, b.pid, err)
+		}
+		uncovered := false
+		for _, tid := range threads {
+			if seen[tid] {
+				continue
+			}
+			seen[tid] = true
+			if scan > 0 && first != 0 && freeBreakpoints(&attr, tid) <= freeBreakpoints(&attr, first) {
+				continue
+			}
+			switch err := b.add(&attr, program, tid, -1); {
+			case errors.Is(err, unix.ESRCH): // it has ended
+			case err != nil:
+				return b.explain(err)
+			default:
+				uncovered = true
+				if first == 0 {
+					first = tid
+				}
+			}
+		}
+		if !uncovered {
+			break
+		}
+	}
+	if first == 0 {
+		return fmt.Errorf("set a breakpoint at %s: process %d has ended", b.site.Name, b.pid)
+	}
+	return nil
+}
+
+func threadsOf(pid int) (tids []int, err error) {
+	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, err
+}
+
+// freeBreakpoints returns how many more breakpoints of a kind a thread can have. A thread that has inherited one has one fewer; nothing else
+// says whether it has.
+func freeBreakpoints(like *unix.PerfEventAttr, tid int) (n int) {
+	const most = 16
+	attr := *like
+	attr.Bits = unix.PerfBitDisabled
+	var fds [most]int
+	for n < most {
+		fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			break
+		}
+		fds[n] = fd
+		n++
+	}
+	for _, fd := range fds[:n] {
+		_ = unix.Close(fd)
+	}
+	return n
+}
+
+func (b *breakpoint) add(attr *unix.PerfEventAttr, program *ebpf.Program, tid, cpu int) error {
+	fd, err := unix.PerfEventOpen(attr, tid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	b.events = append(b.events, fd)
+	return unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program.FD())
+}
+
+// explain turns an error of perf_event_open(2) into a sentence.
+func (b *breakpoint) explain(err error) error {
+	at := fmt.Sprintf("set a breakpoint at %s (%s at %#x)", b.site.Name, b.watch.Access, b.site.Address)
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%s: all breakpoints of a thread are used, by these probes or by others, such as a debugger's: end those, or leave some of these out (%w)", at, err)
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%s: the kernel or a debugger keeps the breakpoints for itself (%w)", at, err)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%s: it is refused (%w): breakpoints of processes need CAP_PERFMON and CAP_SYS_PTRACE, those of the kernel CAP_SYS_ADMIN", at, err)
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV):
+		return unsupported(err, "%s: the kernel or the processor has no breakpoint for this access there (%v); "+
+			"code of the kernel can have them only if it has kprobes (CONFIG_KPROBES) and permits them there", at, err)
+	}
+	return fmt.Errorf("%s: %w", at, err)
+}
+
+// startWatching enables all breakpoints, after the programs are armed.
+func (t *Tracer) startWatching() error {
+	for _, b := range t.watched {
+		if err := b.enable(t.collection.Maps["probe_watched"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enable enables the events, and then gives the program what is in memory, unless a hit has done it already.
+func (b *breakpoint) enable(watched *ebpf.Map) error {
+	for _, fd := range b.events {
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+			return fmt.Errorf("enable the breakpoint at %s: %w", b.site.Name, err)
+		}
+	}
+	if watched == nil || b.watch.Length == 0 || b.watch.Kernel || b.pid == 0 {
+		return nil
+	}
+	var value [8]byte
+	in, err := os.Open(filepath.Join("/proc", strconv.Itoa(b.pid), "mem"))
+	if err != nil {
+		return nil //nolint:nilerr // the process has ended: before is null
+	}
+	defer in.Close()
+	if _, err := in.ReadAt(value[:b.watch.Length], int64(b.site.Address)); err != nil {
+		return nil //nolint:nilerr // as after a munmap(2): before is null
+	}
+	key := struct{ process, slot uint32 }{uint32(b.pid), uint32(b.program)}
+	if err := watched.Update(&key, &value, ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
+		return fmt.Errorf("give the kernel programs what is at %s: %w", b.site.Name, err)
+	}
+	return nil
+}
+
+// stopWatching disables all breakpoints.
+func (t *Tracer) stopWatching() error {
+	for _, b := range t.watched {
+		for _, fd := range b.events {
+			if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
+				return fmt.Errorf("disable the breakpoint at %s: %w", b.site.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tracer) closeBreakpoints() (err error) {
+	for _, b := range t.watched {
+		for _, fd := range b.events {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}
+	return err
+}

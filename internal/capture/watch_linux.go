@@ -1,0 +1,157 @@
+package capture
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+	"wprof/internal/probe"
+	"wprof/internal/probeplan"
+	"wprof/internal/usercode"
+)
+
+// WatchFlag is --watch.
+func WatchFlag() cli.Flag {
+	return cli.Flag{
+		Name: "watch", Kind: cli.List, Value: "SPEC", Check: checkWatch,
+		Usage: "Record each access to a variable by a hardware breakpoint of the processor, with the value before and after, the instruction and the " +
+			"stack. SPEC is SYMBOL[+OFFSET][:LEN][:ACCESS] of the --pid or of the command, or an address 0x… of the --pid instead of the symbol; with kernel: before it, of the kernel. " +
+			"LEN: 1, 2, 4 or 8 bytes. ACCESS: w (writes, the default), rw (reads and writes) or x (the instruction there is executed, with arguments). " +
+			"It is -U 'watch:SPEC (pid:N)', which has parameters and settings. 4 at most on x86-64.",
+	}
+}
+
+func checkWatch(spec string) error {
+	_, err := watchDefinition(spec, nil)
+	return err
+}
+
+// watchDefinition is the definition that --watch is short for.
+func watchDefinition(spec string, pids []int32) (*probe.Definition, error) {
+	if strings.ContainsAny(spec, "(|") || strings.Contains(spec, "~~") {
+		return nil, fmt.Errorf("'%s' has more than a place: parameters and settings are for -U 'watch:%s'", spec, spec)
+	}
+	text := "watch:" + spec
+	if !strings.HasPrefix(spec, probe.KernelPrefix) && len(pids) > 0 {
+		var params []string
+		for _, pid := range pids {
+			params = append(params, fmt.Sprintf("pid:%d", pid))
+		}
+		text += " (" + strings.Join(params, ", ") + ")"
+	}
+	return probe.Parse(text)
+}
+
+// readWatches adds the values of --watch.
+func (cfg *Config) readWatches(inv *cli.Invocation) error {
+	specs := inv.Strings("watch")
+	if len(specs) == 0 {
+		return nil
+	}
+	threads, err := filter.FromInvocation(inv)
+	if err != nil {
+		return err
+	}
+	for _, spec := range specs {
+		if !strings.HasPrefix(spec, probe.KernelPrefix) && len(threads.PIDs) == 0 && len(cfg.Command) == 0 {
+			return cli.Usagef("--watch %s: in which process? Add -p PID, or record a command", spec)
+		}
+		d, err := watchDefinition(spec, threads.PIDs)
+		if err != nil {
+			return cli.Usagef("--watch: %w", err)
+		}
+		cfg.Probes = append(cfg.Probes, d)
+	}
+	return nil
+}
+
+// Bias finds a file among the mappings of a process, by what it is: it may have other names there.
+func (m *probeMachine) Bias(pid int, path string) (uint64, error) {
+	f, err := m.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	return biasOf(f, pid, path)
+}
+
+func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
+	wanted, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	text, err := os.ReadFile(filepath.Join(dir, "maps"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || !strings.Contains(fields[1], "x") || !strings.HasPrefix(fields[5], "/") {
+			continue
+		}
+		mapped, err := os.Stat(filepath.Join(dir, "map_files", fields[0]))
+		if err != nil || !os.SameFile(mapped, wanted) {
+			continue
+		}
+		begin, _, _ := strings.Cut(fields[0], "-")
+		start, err1 := strconv.ParseUint(begin, 16, 64)
+		offset, err2 := strconv.ParseUint(fields[2], 16, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			return 0, err
+		}
+		if bias, ok := f.Bias(start, offset); ok {
+			return bias, nil
+		}
+	}
+	return 0, errors.New("the process has not mapped its code")
+}
+
+// maxKernelNames bounds the names that are compared with one that does not exist.
+const maxKernelNames = 200_000
+
+func (m *probeMachine) KernelSymbol(name string) (symbol probeplan.KernelSymbol, err error) {
+	in, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return symbol, err
+	}
+	defer in.Close()
+	var names []string
+	found, hasData := 0, false
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 3 {
+			continue
+		}
+		hasData = hasData || strings.ContainsAny(fields[1], "dDbB")
+		if len(names) < maxKernelNames {
+			names = append(names, fields[2])
+		}
+		if fields[2] != name {
+			continue
+		}
+		address, err := strconv.ParseUint(fields[0], 16, 64)
+		if err != nil {
+			return symbol, fmt.Errorf("read /proc/kallsyms: %w", err)
+		}
+		if address == 0 {
+			return symbol, errors.New("the kernel hides its addresses (kernel.kptr_restrict)")
+		}
+		if found++; found > 1 && address != symbol.Address {
+			return symbol, fmt.Errorf("the kernel has several symbols %s: name the address of one, from /proc/kallsyms", name)
+		}
+		symbol = probeplan.KernelSymbol{Address: address, IsCode: strings.ContainsAny(fields[1], "tTwW")}
+	}
+	switch {
+	case found == 0 && !hasData:
+		return symbol, fmt.Errorf("there is no function %s in the kernel, and this kernel lists no variables (CONFIG_KALLSYMS_ALL): give the address of one", name)
+	case found == 0:
+		return symbol, &usercode.NotFound{What: "symbol of the kernel", Name: name, Near: cli.Nearest(name, names)}
+	}
+	return symbol, nil
+}
