@@ -94,7 +94,10 @@ func (t *Tracer) WatchCommand(pid int, address func(*probe.Site) (uint64, error)
 		if err := b.open(t.collection.Programs[probeName(b.program)], at); err != nil {
 			return err
 		}
-		if err := b.enable(t.collection.Maps["probe_watched"]); err != nil {
+		if err := b.enable(); err != nil {
+			return err
+		}
+		if err := b.seed(t.collection.Maps["probe_watched"]); err != nil {
 			return err
 		}
 	}
@@ -237,23 +240,37 @@ func (b *breakpoint) explain(err error) error {
 	return fmt.Errorf("%s: %w", at, err)
 }
 
-// startWatching enables all breakpoints, after the programs are armed.
+// startWatching enables all breakpoints, before the programs are armed: from then on no thread is without.
 func (t *Tracer) startWatching() error {
 	for _, b := range t.watched {
-		if err := b.enable(t.collection.Maps["probe_watched"]); err != nil {
+		if err := b.enable(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enable enables the events, and then gives the program what is in memory, unless a hit has done it already.
-func (b *breakpoint) enable(watched *ebpf.Map) error {
+// seedWatched gives the programs, which are armed, what is in memory.
+func (t *Tracer) seedWatched() error {
+	for _, b := range t.watched {
+		if err := b.seed(t.collection.Maps["probe_watched"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *breakpoint) enable() error {
 	for _, fd := range b.events {
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
 			return fmt.Errorf("enable the breakpoint at %s: %w", b.site.Name, err)
 		}
 	}
+	return nil
+}
+
+// seed gives the program what is in memory, unless a hit has done it already.
+func (b *breakpoint) seed(watched *ebpf.Map) error {
 	if watched == nil || b.watch.Length == 0 || b.watch.Kernel || b.pid == 0 {
 		return nil
 	}

@@ -358,10 +358,13 @@ func (t *Tracer) Arm() error {
 	if err := t.freezeCalls(false); err != nil {
 		return err
 	}
+	if err := t.startWatching(); err != nil {
+		return err
+	}
 	if err := t.setArmed(true); err != nil {
 		return err
 	}
-	return t.startWatching()
+	return t.seedWatched()
 }
 
 // Disarm ends that. When it returns, no program is still writing a record.

@@ -48,6 +48,13 @@ var good = [][2]string{
 	{`u:"operator new (x)"(arg:0)`, `u:"operator new (x)" (arg:0)`},
 	{`u:'a\'b\\c\d'`, `u:"a'b\\c\\d"`},
 
+	// Breakpoints.
+	{"watch:counter", "watch:counter"},
+	{"watch:ns::Queue::size+0x8:4:rw (pid:12, arg:value:s32/x, arg:before, arg:rax, stack)", "watch:ns::Queue::size+0x8:4:rw (arg:value:s32/x, arg:before, arg:rax, stack, pid:12)"},
+	{"watch:0x7f0010:8 (pid:1) | if:value!=0 |", "watch:0x7f0010:8 (pid:1) | if:arg:value != 0 |"},
+	{"watch:kernel:jiffies:w (comm:a) | count, by:stack |", "watch:kernel:jiffies:w (comm:a) | count, by:(stack) |"},
+	{"watch:a:x | count, by:rdi |", "watch:a:x | count, by:(arg:rdi) |"},
+
 	// What the thread has, and arguments of the same names.
 	{"uret:f | if:comm==x && pid==7 |", `uret:f | if:arg:comm == "x" && arg:pid == 7 |`},
 	{"kret:f (arg:cpu) | count, by:(tid, comm)", "kret:f (arg:cpu) | count, by:(arg:tid, comm) |"},
