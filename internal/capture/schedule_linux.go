@@ -13,10 +13,10 @@ import (
 
 const (
 	// gatherTime is how long before the opening gather begins, and gatherThread how much earlier for each thread. It takes 0.3 s on an idle
-	// machine, and one more where file systems do not respond, or gatherUsual.
+	// machine, and a second more where file systems do not respond. With less than gatherLeast left it may be late.
 	gatherTime   = 5 * time.Second
 	gatherThread = time.Millisecond
-	gatherUsual  = time.Second
+	gatherLeast  = time.Second
 	// beginTime is how long before the list of threads the spool begins, and beginThread how much earlier for each thread, whose command
 	// lines are read then. From there on the opening is an instant of CLOCK_MONOTONIC.
 	beginTime   = 200 * time.Millisecond
@@ -119,6 +119,7 @@ func (s *session) awaitPreparation() error {
 		if reached, err = s.await(t, 0); err != nil {
 			return err
 		}
+		t.shown = t.shown && reached
 		if err := s.followClock(t, 0); err != nil && !s.cfg.isScheduled() { // else only the activation must be in time
 			return err
 		}
@@ -154,16 +155,17 @@ func (s *session) specOf(t *trigger) string {
 	return s.cfg.Schedule.Activate.Text
 }
 
-// gatherAhead and beginAhead are how long before the opening gather and begin are called.
+// gatherAhead is how long before the opening gather is called.
 func (r *recorder) gatherAhead() time.Duration {
 	return gatherTime + time.Duration(r.threads)*gatherThread
 }
 
+// beginAhead is how long before it begin is called.
 func (r *recorder) beginAhead() time.Duration {
 	return beginTime + time.Duration(r.threads)*beginThread + samplingTime + r.listingTime()
 }
 
-// gatherSoon reports whether so little time is left that waiting would gain nothing.
+// gatherSoon reports whether gather is due as soon as the programs are attached.
 func (s *session) gatherSoon() (bool, error) {
 	at := s.cfg.Schedule.ActivateAt
 	if !at.IsSet() {
@@ -188,7 +190,7 @@ func (s *session) awaitActivation() (at when.Instant, err error) {
 	if left < 0 {
 		return at, s.overrun(-left)
 	}
-	s.isLast = left < s.rec.beginAhead() || !s.rec.gathered && left < gatherUsual
+	s.isLast = left < s.rec.beginAhead() || !s.rec.gathered && left < gatherLeast
 	t, err := newTrigger("activation", at)
 	if err != nil {
 		return at, err

@@ -61,7 +61,9 @@ func (t *trigger) wasSet() bool {
 // await returns true when a trigger is as near as ahead, and false when the time of day was set meanwhile, or the machine was suspended.
 func (s *session) await(t *trigger, ahead time.Duration) (reached bool, err error) {
 	defer s.hideTrigger()
-	for boosted := true; ; boosted = false {
+	s.boost.End() // it is for work
+	defer func() { s.boost = beginBoost() }()
+	for {
 		now, err := proc.ReadClocks()
 		if err != nil {
 			return false, err
@@ -69,10 +71,6 @@ func (s *session) await(t *trigger, ahead time.Duration) (reached bool, err erro
 		left := t.at.Left(now)
 		if left <= ahead {
 			return true, nil
-		}
-		if boosted {
-			s.boost.End() // it is for work
-			defer func() { s.boost = beginBoost() }()
 		}
 		if ok, err := t.arm(ahead, left); err != nil || !ok {
 			return false, err
