@@ -85,6 +85,9 @@ func (cfg *Config) isScheduled() bool { return cfg.Schedule.ActivateAt.IsSet() }
 
 // setUp does everything up to the moment before the window opens.
 func (s *session) setUp() error {
+	if s.cfg.isScheduled() || s.cfg.Schedule.PrepareAt.IsSet() {
+		s.inv.OnAbort(s.hideTrigger)
+	}
 	if err := s.awaitPreparation(); err != nil {
 		return err
 	}
