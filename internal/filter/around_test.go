@@ -60,8 +60,9 @@ func filteredFile(t testing.TB, file io.ReadSeeker, o Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Run(); err != nil {
-		t.Fatal(err)
+	result, err := f.Run()
+	if err != nil || result.Damage != nil {
+		t.Fatalf("%v, damage %+v", err, result.Damage)
 	}
 	return out.Bytes()
 }
@@ -292,4 +293,43 @@ func openOf(t testing.TB, stream []byte) int64 {
 	}
 	defer r.Close()
 	return r.FirstOpen()
+}
+
+// A time range may begin and end anywhere in a stream of stretches, also between two of them.
+func TestRangesOfStretches(t *testing.T) {
+	for seed := range uint64(15) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 2, Threads: 10, Losses: seed%2 == 0, Epochs: seed%3 == 0, Interrupts: true}, 1000)
+		plan := planOf(t, bytes.NewReader(stream), optionsAround(rng.Int64N(3000), rng.Int64N(3000)), "runq(*) > p90")
+		part := filteredFile(t, bytes.NewReader(stream), Options{Around: plan})
+		open := openOf(t, stream)
+		var edges []int64
+		for _, s := range plan.Stretches {
+			edges = append(edges, s.From-open-5, s.From-open, s.From-open+5, s.To-open-5, s.To-open, s.To-open+5)
+		}
+		for range 20 {
+			from, to := edges[rng.IntN(len(edges))], edges[rng.IntN(len(edges))]
+			o := Options{Start: Bound{set: true, offset: time.Duration(min(from, to))}, End: Bound{set: true, offset: time.Duration(max(from, to) + 1)}}
+			out := filteredFile(t, bytes.NewReader(part), o)
+			checkFindings(t, seed, out)
+			if d := difference(contentsOf(t, out), contentsOf(t, filtered(t, part, true, o))); d != "" {
+				t.Fatalf("seed %d, from %d to %d, from a file and from a pipe: %s", seed, from, to, d)
+			}
+			// Each event of the stretches is there, but for states and what is open at the ends.
+			want, got := 0, 0
+			tools.Walk(t, bytes.NewReader(part), func(_ *format.Reader, e *format.Event) {
+				if at := e.Time - open; at >= int64(o.Start.offset) && at < int64(o.End.offset) && !isState(e) {
+					want++
+				}
+			})
+			tools.Walk(t, bytes.NewReader(out), func(_ *format.Reader, e *format.Event) {
+				if e.Time-open < int64(o.End.offset) && !isState(e) {
+					got++
+				}
+			})
+			if got != want {
+				t.Fatalf("seed %d, from %d to %d: %d events, want %d", seed, from, to, got, want)
+			}
+		}
+	}
 }

@@ -40,7 +40,7 @@ func (f *Filter) enterSection() error {
 			if f.around != nil && f.phase == inside { // it ended with its window
 				f.nextStretch()
 			}
-			if f.phase == beyond {
+			if f.phase == beyond || f.around == nil && s.WindowStart() >= f.end { // it may have ended between two windows
 				f.phase = done
 				return nil
 			}
