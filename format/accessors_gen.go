@@ -117,6 +117,21 @@ func (v SwitchEvent) ClearWait() {
 	v.e.Flags &^= 2048
 }
 
+// Counts is what the session's counters counted while the task was on the CPU, see [counters](#counters).
+func (v SwitchEvent) Counts() ([]byte, bool) { return v.e.Data, v.e.Flags&4096 != 0 }
+
+// SetCounts sets counts and the flag that announces it.
+func (v SwitchEvent) SetCounts(x []byte) {
+	v.e.Data = x
+	v.e.Flags |= 4096
+}
+
+// ClearCounts removes counts and the flag that announces it.
+func (v SwitchEvent) ClearCounts() {
+	v.e.Data = nil
+	v.e.Flags &^= 4096
+}
+
 // Approx reports whether since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 

@@ -32,6 +32,7 @@ const (
 	SwitchCalled      Flags = 1 << 9
 	SwitchSinceCalled Flags = 1 << 10
 	SwitchHasWait     Flags = 1 << 11
+	SwitchHasCounts   Flags = 1 << 12
 	WakingHasStack    Flags = 1 << 4
 	WakingInIRQ       Flags = 1 << 5
 	ExecHasOldTID     Flags = 1 << 4

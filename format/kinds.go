@@ -175,6 +175,7 @@ func Kinds() []KindInfo {
 				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next left then"},
 				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was from then until it came back"},
 				{Name: "wait", Type: FieldWait, Opt: SwitchHasWait, Doc: "what next was waiting for from then on"},
+				{Name: "counts", Type: FieldBytes, Opt: SwitchHasCounts, Doc: "what the session's counters counted while the task was on the CPU, see [counters](#counters)"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},

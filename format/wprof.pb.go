@@ -932,6 +932,92 @@ func (x *Source) GetPeriod() int64 {
 	return 0
 }
 
+// Counter is an event of performance counters that was counted for each thread, or a metric of two of these.
+type Counter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Event string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"` // as perf writes it; empty: it is a metric
+	Scale string                 `protobuf:"bytes,3,opt,name=scale,proto3" json:"scale,omitempty"` // what one count stands for, in units: a decimal number; empty: 1
+	Unit  string                 `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Of a metric: the number of one event divided by that of another, by their places in Session.counters, from 1.
+	Over          uint32 `protobuf:"varint,5,opt,name=over,proto3" json:"over,omitempty"`
+	Under         uint32 `protobuf:"varint,6,opt,name=under,proto3" json:"under,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Counter) Reset() {
+	*x = Counter{}
+	mi := &file_wprof_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Counter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Counter) ProtoMessage() {}
+
+func (x *Counter) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Counter.ProtoReflect.Descriptor instead.
+func (*Counter) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Counter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Counter) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Counter) GetScale() string {
+	if x != nil {
+		return x.Scale
+	}
+	return ""
+}
+
+func (x *Counter) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *Counter) GetOver() uint32 {
+	if x != nil {
+		return x.Over
+	}
+	return 0
+}
+
+func (x *Counter) GetUnder() uint32 {
+	if x != nil {
+		return x.Under
+	}
+	return 0
+}
+
 type KeyValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -942,7 +1028,7 @@ type KeyValue struct {
 
 func (x *KeyValue) Reset() {
 	*x = KeyValue{}
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1040,7 @@ func (x *KeyValue) String() string {
 func (*KeyValue) ProtoMessage() {}
 
 func (x *KeyValue) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1053,7 @@ func (x *KeyValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyValue.ProtoReflect.Descriptor instead.
 func (*KeyValue) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{4}
+	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *KeyValue) GetKey() string {
@@ -1012,13 +1098,14 @@ type Session struct {
 	Prepare       string                 `protobuf:"bytes,23,opt,name=prepare,proto3" json:"prepare,omitempty"`      // WHEN of --prepare, as it was typed; empty: it was not given
 	Activate      string                 `protobuf:"bytes,24,opt,name=activate,proto3" json:"activate,omitempty"`    // WHEN of --activate
 	Requested     int64                  `protobuf:"varint,25,opt,name=requested,proto3" json:"requested,omitempty"` // when the window was to open; 0: as soon as possible
+	Counters      []*Counter             `protobuf:"bytes,26,rep,name=counters,proto3" json:"counters,omitempty"`    // events first, then metrics
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1117,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1130,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{5}
+	return file_wprof_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Session) GetId() uint64 {
@@ -1221,6 +1308,13 @@ func (x *Session) GetRequested() int64 {
 	return 0
 }
 
+func (x *Session) GetCounters() []*Counter {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
 // Task is one thread under one name.
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1243,7 +1337,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1349,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1362,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{6}
+	return file_wprof_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Task) GetId() uint32 {
@@ -1374,7 +1468,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1480,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1493,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{7}
+	return file_wprof_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Command) GetId() uint32 {
@@ -1446,7 +1540,7 @@ type Module struct {
 
 func (x *Module) Reset() {
 	*x = Module{}
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1552,7 @@ func (x *Module) String() string {
 func (*Module) ProtoMessage() {}
 
 func (x *Module) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1565,7 @@ func (x *Module) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Module.ProtoReflect.Descriptor instead.
 func (*Module) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{8}
+	return file_wprof_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Module) GetId() uint32 {
@@ -1563,7 +1657,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1669,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1682,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{9}
+	return file_wprof_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Line) GetFunction() []byte {
@@ -1629,7 +1723,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1735,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1748,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{10}
+	return file_wprof_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Frame) GetId() uint32 {
@@ -1713,7 +1807,7 @@ type Stack struct {
 
 func (x *Stack) Reset() {
 	*x = Stack{}
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1819,7 @@ func (x *Stack) String() string {
 func (*Stack) ProtoMessage() {}
 
 func (x *Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1832,7 @@ func (x *Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stack.ProtoReflect.Descriptor instead.
 func (*Stack) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{11}
+	return file_wprof_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Stack) GetId() uint32 {
@@ -1786,7 +1880,7 @@ type EnumName struct {
 
 func (x *EnumName) Reset() {
 	*x = EnumName{}
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1892,7 @@ func (x *EnumName) String() string {
 func (*EnumName) ProtoMessage() {}
 
 func (x *EnumName) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1905,7 @@ func (x *EnumName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnumName.ProtoReflect.Descriptor instead.
 func (*EnumName) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{12}
+	return file_wprof_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EnumName) GetNumber() int64 {
@@ -1843,7 +1937,7 @@ type TypeField struct {
 
 func (x *TypeField) Reset() {
 	*x = TypeField{}
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1949,7 @@ func (x *TypeField) String() string {
 func (*TypeField) ProtoMessage() {}
 
 func (x *TypeField) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1962,7 @@ func (x *TypeField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeField.ProtoReflect.Descriptor instead.
 func (*TypeField) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{13}
+	return file_wprof_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TypeField) GetName() []byte {
@@ -1937,7 +2031,7 @@ type EventType struct {
 
 func (x *EventType) Reset() {
 	*x = EventType{}
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2043,7 @@ func (x *EventType) String() string {
 func (*EventType) ProtoMessage() {}
 
 func (x *EventType) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2056,7 @@ func (x *EventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventType.ProtoReflect.Descriptor instead.
 func (*EventType) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{14}
+	return file_wprof_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EventType) GetId() uint32 {
@@ -2081,7 +2175,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2187,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2200,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{15}
+	return file_wprof_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Text) GetId() uint32 {
@@ -2154,7 +2248,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2260,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2273,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{16}
+	return file_wprof_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Wait) GetId() uint32 {
@@ -2339,7 +2433,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2445,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2458,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{17}
+	return file_wprof_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Probe) GetId() uint32 {
@@ -2400,7 +2494,7 @@ type Definitions struct {
 
 func (x *Definitions) Reset() {
 	*x = Definitions{}
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2412,7 +2506,7 @@ func (x *Definitions) String() string {
 func (*Definitions) ProtoMessage() {}
 
 func (x *Definitions) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2425,7 +2519,7 @@ func (x *Definitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Definitions.ProtoReflect.Descriptor instead.
 func (*Definitions) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{18}
+	return file_wprof_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Definitions) GetTasks() []*Task {
@@ -2515,7 +2609,7 @@ type IndexEntry struct {
 
 func (x *IndexEntry) Reset() {
 	*x = IndexEntry{}
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2621,7 @@ func (x *IndexEntry) String() string {
 func (*IndexEntry) ProtoMessage() {}
 
 func (x *IndexEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2634,7 @@ func (x *IndexEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexEntry.ProtoReflect.Descriptor instead.
 func (*IndexEntry) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{19}
+	return file_wprof_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *IndexEntry) GetType() uint32 {
@@ -2616,7 +2710,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2722,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2735,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{20}
+	return file_wprof_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Index) GetBlocks() []*IndexEntry {
@@ -2662,7 +2756,7 @@ type KindCount struct {
 
 func (x *KindCount) Reset() {
 	*x = KindCount{}
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2768,7 @@ func (x *KindCount) String() string {
 func (*KindCount) ProtoMessage() {}
 
 func (x *KindCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2781,7 @@ func (x *KindCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindCount.ProtoReflect.Descriptor instead.
 func (*KindCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{21}
+	return file_wprof_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KindCount) GetKind() uint32 {
@@ -2722,7 +2816,7 @@ type TypeCount struct {
 
 func (x *TypeCount) Reset() {
 	*x = TypeCount{}
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2828,7 @@ func (x *TypeCount) String() string {
 func (*TypeCount) ProtoMessage() {}
 
 func (x *TypeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2841,7 @@ func (x *TypeCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeCount.ProtoReflect.Descriptor instead.
 func (*TypeCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{22}
+	return file_wprof_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TypeCount) GetName() []byte {
@@ -2784,7 +2878,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2890,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2903,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{23}
+	return file_wprof_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -2860,7 +2954,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +2966,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +2979,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{24}
+	return file_wprof_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -2936,7 +3030,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3042,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[25]
+	mi := &file_wprof_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3055,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{25}
+	return file_wprof_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -3008,7 +3102,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[26]
+	mi := &file_wprof_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3114,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[26]
+	mi := &file_wprof_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3127,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{26}
+	return file_wprof_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -3113,7 +3207,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[27]
+	mi := &file_wprof_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3219,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[27]
+	mi := &file_wprof_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3232,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{27}
+	return file_wprof_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -3251,10 +3345,17 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06Source\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
-	"\x06period\x18\x03 \x01(\x03R\x06period\"2\n" +
+	"\x06period\x18\x03 \x01(\x03R\x06period\"\x87\x01\n" +
+	"\aCounter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05event\x18\x02 \x01(\tR\x05event\x12\x14\n" +
+	"\x05scale\x18\x03 \x01(\tR\x05scale\x12\x12\n" +
+	"\x04unit\x18\x04 \x01(\tR\x04unit\x12\x12\n" +
+	"\x04over\x18\x05 \x01(\rR\x04over\x12\x14\n" +
+	"\x05under\x18\x06 \x01(\rR\x05under\"2\n" +
 	"\bKeyValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x82\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xae\x06\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -3283,7 +3384,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06caches\x18\x16 \x03(\v2\f.wprof.CacheR\x06caches\x12\x18\n" +
 	"\aprepare\x18\x17 \x01(\tR\aprepare\x12\x1a\n" +
 	"\bactivate\x18\x18 \x01(\tR\bactivate\x12\x1c\n" +
-	"\trequested\x18\x19 \x01(\x03R\trequested\"\xaf\x02\n" +
+	"\trequested\x18\x19 \x01(\x03R\trequested\x12*\n" +
+	"\bcounters\x18\x1a \x03(\v2\x0e.wprof.CounterR\bcounters\"\xaf\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +
@@ -3594,7 +3696,7 @@ func file_wprof_proto_rawDescGZIP() []byte {
 }
 
 var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_wprof_proto_goTypes = []any{
 	(CacheType)(0),        // 0: wprof.CacheType
 	(TaskFlag)(0),         // 1: wprof.TaskFlag
@@ -3610,64 +3712,66 @@ var file_wprof_proto_goTypes = []any{
 	(*Cpu)(nil),           // 11: wprof.Cpu
 	(*Cache)(nil),         // 12: wprof.Cache
 	(*Source)(nil),        // 13: wprof.Source
-	(*KeyValue)(nil),      // 14: wprof.KeyValue
-	(*Session)(nil),       // 15: wprof.Session
-	(*Task)(nil),          // 16: wprof.Task
-	(*Command)(nil),       // 17: wprof.Command
-	(*Module)(nil),        // 18: wprof.Module
-	(*Line)(nil),          // 19: wprof.Line
-	(*Frame)(nil),         // 20: wprof.Frame
-	(*Stack)(nil),         // 21: wprof.Stack
-	(*EnumName)(nil),      // 22: wprof.EnumName
-	(*TypeField)(nil),     // 23: wprof.TypeField
-	(*EventType)(nil),     // 24: wprof.EventType
-	(*Text)(nil),          // 25: wprof.Text
-	(*Wait)(nil),          // 26: wprof.Wait
-	(*Probe)(nil),         // 27: wprof.Probe
-	(*Definitions)(nil),   // 28: wprof.Definitions
-	(*IndexEntry)(nil),    // 29: wprof.IndexEntry
-	(*Index)(nil),         // 30: wprof.Index
-	(*KindCount)(nil),     // 31: wprof.KindCount
-	(*TypeCount)(nil),     // 32: wprof.TypeCount
-	(*ProcessTime)(nil),   // 33: wprof.ProcessTime
-	(*Loss)(nil),          // 34: wprof.Loss
-	(*ProgramCost)(nil),   // 35: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 36: wprof.RecorderCost
-	(*End)(nil),           // 37: wprof.End
+	(*Counter)(nil),       // 14: wprof.Counter
+	(*KeyValue)(nil),      // 15: wprof.KeyValue
+	(*Session)(nil),       // 16: wprof.Session
+	(*Task)(nil),          // 17: wprof.Task
+	(*Command)(nil),       // 18: wprof.Command
+	(*Module)(nil),        // 19: wprof.Module
+	(*Line)(nil),          // 20: wprof.Line
+	(*Frame)(nil),         // 21: wprof.Frame
+	(*Stack)(nil),         // 22: wprof.Stack
+	(*EnumName)(nil),      // 23: wprof.EnumName
+	(*TypeField)(nil),     // 24: wprof.TypeField
+	(*EventType)(nil),     // 25: wprof.EventType
+	(*Text)(nil),          // 26: wprof.Text
+	(*Wait)(nil),          // 27: wprof.Wait
+	(*Probe)(nil),         // 28: wprof.Probe
+	(*Definitions)(nil),   // 29: wprof.Definitions
+	(*IndexEntry)(nil),    // 30: wprof.IndexEntry
+	(*Index)(nil),         // 31: wprof.Index
+	(*KindCount)(nil),     // 32: wprof.KindCount
+	(*TypeCount)(nil),     // 33: wprof.TypeCount
+	(*ProcessTime)(nil),   // 34: wprof.ProcessTime
+	(*Loss)(nil),          // 35: wprof.Loss
+	(*ProgramCost)(nil),   // 36: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 37: wprof.RecorderCost
+	(*End)(nil),           // 38: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
 	11, // 0: wprof.Session.cpus:type_name -> wprof.Cpu
 	10, // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	14, // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	14, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	15, // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	15, // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
 	13, // 4: wprof.Session.sources:type_name -> wprof.Source
 	12, // 5: wprof.Session.caches:type_name -> wprof.Cache
-	19, // 6: wprof.Frame.lines:type_name -> wprof.Line
-	22, // 7: wprof.TypeField.names:type_name -> wprof.EnumName
-	23, // 8: wprof.EventType.fields:type_name -> wprof.TypeField
-	16, // 9: wprof.Definitions.tasks:type_name -> wprof.Task
-	18, // 10: wprof.Definitions.modules:type_name -> wprof.Module
-	20, // 11: wprof.Definitions.frames:type_name -> wprof.Frame
-	21, // 12: wprof.Definitions.stacks:type_name -> wprof.Stack
-	27, // 13: wprof.Definitions.probes:type_name -> wprof.Probe
-	10, // 14: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	17, // 15: wprof.Definitions.commands:type_name -> wprof.Command
-	24, // 16: wprof.Definitions.event_types:type_name -> wprof.EventType
-	25, // 17: wprof.Definitions.texts:type_name -> wprof.Text
-	26, // 18: wprof.Definitions.waits:type_name -> wprof.Wait
-	29, // 19: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	35, // 20: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	31, // 21: wprof.End.kinds:type_name -> wprof.KindCount
-	33, // 22: wprof.End.processes:type_name -> wprof.ProcessTime
-	34, // 23: wprof.End.losses:type_name -> wprof.Loss
-	36, // 24: wprof.End.cost:type_name -> wprof.RecorderCost
-	10, // 25: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	32, // 26: wprof.End.types:type_name -> wprof.TypeCount
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	14, // 6: wprof.Session.counters:type_name -> wprof.Counter
+	20, // 7: wprof.Frame.lines:type_name -> wprof.Line
+	23, // 8: wprof.TypeField.names:type_name -> wprof.EnumName
+	24, // 9: wprof.EventType.fields:type_name -> wprof.TypeField
+	17, // 10: wprof.Definitions.tasks:type_name -> wprof.Task
+	19, // 11: wprof.Definitions.modules:type_name -> wprof.Module
+	21, // 12: wprof.Definitions.frames:type_name -> wprof.Frame
+	22, // 13: wprof.Definitions.stacks:type_name -> wprof.Stack
+	28, // 14: wprof.Definitions.probes:type_name -> wprof.Probe
+	10, // 15: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	18, // 16: wprof.Definitions.commands:type_name -> wprof.Command
+	25, // 17: wprof.Definitions.event_types:type_name -> wprof.EventType
+	26, // 18: wprof.Definitions.texts:type_name -> wprof.Text
+	27, // 19: wprof.Definitions.waits:type_name -> wprof.Wait
+	30, // 20: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	36, // 21: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	32, // 22: wprof.End.kinds:type_name -> wprof.KindCount
+	34, // 23: wprof.End.processes:type_name -> wprof.ProcessTime
+	35, // 24: wprof.End.losses:type_name -> wprof.Loss
+	37, // 25: wprof.End.cost:type_name -> wprof.RecorderCost
+	10, // 26: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	33, // 27: wprof.End.types:type_name -> wprof.TypeCount
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -3682,7 +3786,7 @@ func file_wprof_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

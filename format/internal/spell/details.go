@@ -20,6 +20,7 @@ func Details() []Detail {
 		{"Session", "cpu", "cpus", "id"},
 		{"Session", "source", "sources", "id"},
 		{"Session", "cache", "caches", ""},
+		{"Session", "counter", "counters", ""},
 		{"Session", "clock", "clocks", ""},
 		{"Definitions", "clock", "clocks", ""},
 		{"Definitions", "cmdline", "commands", "id"},

@@ -1,0 +1,95 @@
+package format
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// Count is what one counter of [Session] counted while a thread was on a CPU.
+type Count struct {
+	Number uint64
+	Known  bool
+	Scaled bool // it counted for a part of the time, and Number is an estimate for all of it
+}
+
+const maxCount = 1<<62 - 1
+
+// MaxCounters bounds the counters of a session that are read: events and metrics.
+const MaxCounters = 64
+
+// AppendCounts appends counts as the field counts of a switch has them, in the order of the counters. Numbers are at most 2^62-1.
+func AppendCounts(b []byte, counts []Count) []byte {
+	for _, c := range counts {
+		word := uint64(0)
+		if c.Known {
+			word = 1 + min(c.Number, maxCount)<<1
+			if c.Scaled {
+				word++
+			}
+		}
+		b = binary.AppendUvarint(b, word)
+	}
+	return b
+}
+
+// ReadCounts appends the counts of a switch, at most [MaxCounters]. What is damaged ends them.
+func ReadCounts(into []Count, data []byte) []Count {
+	for len(data) > 0 && len(into) < MaxCounters {
+		word, n := binary.Uvarint(data)
+		if n <= 0 {
+			break
+		}
+		data = data[n:]
+		if word == 0 {
+			into = append(into, Count{})
+			continue
+		}
+		into = append(into, Count{Number: min((word-1)>>1, maxCount), Known: true, Scaled: (word-1)&1 != 0})
+	}
+	return into
+}
+
+// Counters are those of a session that are read.
+type Counters struct {
+	List   []*Counter
+	scales []float64
+}
+
+// NewCounters returns the counters of a session.
+func NewCounters(s *Session) *Counters {
+	c := &Counters{List: s.Counters[:min(len(s.Counters), MaxCounters)]}
+	for _, one := range c.List {
+		scale, err := strconv.ParseFloat(one.GetScale(), 64)
+		if err != nil || !(scale > 0) || math.IsInf(scale, 0) {
+			scale = 1
+		}
+		c.scales = append(c.scales, scale)
+	}
+	return c
+}
+
+// IsMetric reports whether a counter is computed from others.
+func (x *Counter) IsMetric() bool { return x.GetUnder() != 0 }
+
+// AppendValues appends the value of each counter, by what a switch counted or a sum of that; NaN: it is not known. Of an event, it is the
+// number times the event's scale.
+func (c *Counters) AppendValues(into []float64, counts []Count) []float64 {
+	number := func(place uint32) float64 {
+		if place == 0 || uint64(place) > uint64(min(len(counts), len(c.List))) || !counts[place-1].Known {
+			return math.NaN()
+		}
+		return float64(counts[place-1].Number) * c.scales[place-1]
+	}
+	for i, one := range c.List {
+		v := number(uint32(i + 1))
+		if one.IsMetric() {
+			v = number(one.GetOver()) / number(one.GetUnder())
+		}
+		if math.IsInf(v, 0) { // divided by 0
+			v = math.NaN()
+		}
+		into = append(into, v)
+	}
+	return into
+}
