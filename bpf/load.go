@@ -24,6 +24,10 @@ func loadCollection(spec *ebpf.CollectionSpec, types *btf.Cache) (*ebpf.Collecti
 	if err != nil {
 		return nil, err
 	}
+	if err := sizeCounters(c.Maps, spec.Maps); err != nil {
+		c.Close()
+		return nil, err
+	}
 	kernel, err := types.Kernel()
 	if err != nil {
 		c.Close()

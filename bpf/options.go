@@ -5,6 +5,7 @@ package bpf
 import (
 	"wprof/format"
 	"wprof/internal/packetfilter"
+	"wprof/internal/pmu"
 	"wprof/internal/probe"
 	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
@@ -20,6 +21,7 @@ type Options struct {
 	Tracepoints  []*tracepoint.Tracepoint
 	Probes       []*probe.Program  // of user-defined probes; their types have numbers behind those of Tracepoints
 	ProbeStacks  Stacks            // of those that take stacks
+	Counters     []*pmu.Event      // that are read at each switch, up to MaxCounters
 	Calls        Calls             // system calls, if they are among Sources
 	Packets      packetfilter.Node // which packets are recorded, if they are among Sources; nil: all
 	StackDepth   int               // maximum frames of each part of a stack, up to MaxStackDepth; 0: as many as there is room for

@@ -108,13 +108,14 @@ func (s *PMUSample) check() error {
 }
 
 // explain turns an error of perf_event_open(2) into a sentence.
-func (s *PMUSample) explain(err error) error {
-	name := s.Event.Name
+func (s *PMUSample) explain(err error) error { return explainEvent(s.Event.Name, err) }
+
+func explainEvent(name string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
 		return unsupported(err, "this machine cannot count %q: it has no hardware counters for it, as most virtual machines (%v)", name, err)
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return unsupported(err, "this machine cannot sample %q: its PMU takes no samples, or not with these modifiers (%v)", name, err)
+		return unsupported(err, "this machine cannot count or sample %q: its PMU takes no samples, or not with these modifiers (%v)", name, err)
 	case errors.Is(err, unix.EINVAL):
 		return unsupported(err, "this kernel does not accept the event %q: a value between its slashes, a modifier or the rate is not possible, or its PMU takes no samples (%v)", name, err)
 	case errors.Is(err, unix.EBUSY):

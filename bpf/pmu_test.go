@@ -153,3 +153,40 @@ func recordedAttr(t *testing.T, args ...string) map[string]uint64 {
 	t.Fatalf("perf %v prints no attribute: %s", args, out)
 	return nil
 }
+
+// TestCountersArePartsOfSwitches reads counters with and without the other parts of a switch.
+func TestCountersArePartsOfSwitches(t *testing.T) {
+	both := Stacks{Kernel: true, User: true}
+	for name, o := range map[string]Options{
+		"alone":            {},
+		"off-CPU stacks":   {OffCPU: OffCPU{Stacks: both}},
+		"at the departure": {OffCPU: OffCPU{Stacks: both, Place: AtDeparture}},
+		"one ring":         {Rings: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range MaxCounters {
+				o.Counters = append(o.Counters, event(t, "context-switches"))
+			}
+			counted := 0
+			for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(50 * time.Millisecond) }) {
+				const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
+				if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+					continue
+				}
+				if len(r.bytes) != at+ringdata.CountsPartSize+8*MaxCounters {
+					t.Fatalf("a switch of %d bytes", len(r.bytes))
+				}
+				counted++
+				for i := range MaxCounters {
+					// The kernel counts a switch after the program that reads the counters: here the one with which the thread came.
+					if n := r.u64(at + ringdata.CountsPartValues + 8*i); n != 1 {
+						t.Errorf("%d switches in a time on a CPU", n)
+					}
+				}
+			}
+			if counted == 0 {
+				t.Error("no switch has counts")
+			}
+		})
+	}
+}

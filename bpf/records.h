@@ -116,6 +116,15 @@ struct rec_parts {
 enum rec_part {
 	PART_STACKS = 1, /* struct rec_stacks: of the previous thread of a switch, of a waker */
 	PART_WAIT = 2,	 /* struct rec_wait_part: of the previous thread of a switch */
+	PART_COUNTS = 4, /* struct rec_counts_part: of the previous thread of a switch */
+};
+
+/* What the counters of --pmu have counted while a thread was on its CPU. */
+struct rec_counts_part {
+	__u8 unknown; /* by counter: its value means nothing */
+	__u8 scaled;  /* by counter: it counted for a part of the time, and the value is an estimate for all of it */
+	__u8 pad[6];
+	__u64 values[];
 };
 
 /* What a thread that leaves its CPU is going to wait for. */

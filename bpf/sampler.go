@@ -55,7 +55,7 @@ func (t *Tracer) SampleEvents() []SampleEvent {
 	return slices.Clone(t.samples)
 }
 
-// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested. One that was sampled
+// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested, and to count there. One that was sampled
 // before and has been offline gets new events: the kernel removes the events of a CPU that goes offline for good. After an
 // error, or if the CPU is offline again, nothing has changed for what could not be opened.
 func (t *Tracer) SampleCPU(cpu int) error {
@@ -66,7 +66,7 @@ func (t *Tracer) SampleCPU(cpu int) error {
 			return err
 		}
 	}
-	return nil
+	return t.countCPU(cpu)
 }
 
 func (t *Tracer) sampleCPU(of, cpu int) error {

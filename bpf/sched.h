@@ -40,36 +40,43 @@ static __always_inline bool announce_return(struct task_struct *next, __u8 flags
 struct record_parts {
 	struct rec_stacks stacks;
 	struct rec_wait_part wait;
+	const struct counter_states *counts;
 	__u16 mask; /* enum rec_part of what there is */
 };
 
 static __always_inline __u32 parts_size(const struct record_parts *parts)
 {
 	return (parts->mask & PART_STACKS ? sizeof(parts->stacks) : 0) + (parts->mask & PART_WAIT ? sizeof(parts->wait) : 0) +
-	       (parts->mask ? sizeof(struct rec_parts) : 0);
+	       (parts->mask & PART_COUNTS ? counts_size() : 0) + (parts->mask ? sizeof(struct rec_parts) : 0);
 }
 
 /* Writes the parts after a record, if there are any, and returns the flag for the record's header. */
 static __always_inline __u32 write_parts(void *to, const struct record_parts *parts)
 {
-	_Static_assert(sizeof(parts->stacks) == sizeof(parts->wait), "they are equally long");
-	const __u8 words = sizeof(parts->stacks) / 8;
-	struct rec_parts *list;
+	_Static_assert(sizeof(struct rec_parts) == sizeof(__u64), "the list is one word");
+	__u64 list = parts->mask;
+	__u32 shift = 16; /* of the next part's length */
 
 	if (!parts->mask)
 		return 0;
 	if (parts->mask & PART_STACKS) {
 		*(struct rec_stacks *)to = parts->stacks;
 		to += sizeof(parts->stacks);
+		list |= (__u64)(sizeof(parts->stacks) / 8) << shift;
+		shift += 8;
 	}
 	if (parts->mask & PART_WAIT) {
 		*(struct rec_wait_part *)to = parts->wait;
 		to += sizeof(parts->wait);
+		list |= (__u64)(sizeof(parts->wait) / 8) << shift;
+		shift += 8;
 	}
-	list = to;
-	*list = (struct rec_parts){ .mask = parts->mask, .words = { words } };
-	if (parts->mask == (PART_STACKS | PART_WAIT))
-		list->words[1] = words;
+	if (parts->mask & PART_COUNTS && parts->counts) {
+		write_counts(to, parts->counts);
+		to += counts_size();
+		list |= (__u64)(counts_size() / 8) << shift;
+	}
+	*(__u64 *)to = list;
 	return RECORD_PARTS;
 }
 
@@ -163,6 +170,11 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
+	if (counter_count) {
+		parts.counts = count_interval(cpu);
+		if (parts.counts && flags & REC_SUBJECT && prev->pid)
+			parts.mask |= PART_COUNTS;
+	}
 	if (flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD))
 		describe_departure(ctx, prev, prev_state, &parts);
 	write_switch(ring, cpu, prev, next, prev_state, flags, &parts);

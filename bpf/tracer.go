@@ -80,6 +80,9 @@ func Load(o Options) (*Tracer, error) {
 	if err := o.CheckPMU(); err != nil {
 		return nil, err
 	}
+	if err := o.CheckCounters(); err != nil {
+		return nil, err
+	}
 	var err error
 	for _, o.OffCPU.Place = range o.places(read.types) {
 		t := &Tracer{options: o}
@@ -156,6 +159,9 @@ func (t *Tracer) load(read *Preloaded) error {
 	if t.missing, err = mapMissing(maps["missing"]); err != nil {
 		return err
 	}
+	if err := t.openCounters(); err != nil {
+		return err
+	}
 	if err := t.attach(); err != nil {
 		return err
 	}
@@ -200,6 +206,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	spec.Maps["irq_states"].MaxEntries = uint32(cpus)
 	spec.Maps["tracepoints"].MaxEntries = uint32(max(1, len(o.Tracepoints)))
 	if err := o.setLimits(spec, cpus); err != nil {
+		return err
+	}
+	if err := o.setCounters(spec, cpus); err != nil {
 		return err
 	}
 	if err := o.setPMU(spec); err != nil {

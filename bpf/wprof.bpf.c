@@ -36,6 +36,7 @@
 #include "offcpu.h"
 #include "blocked.h"
 #include "interrupt.h"
+#include "counters.h"
 #include "sched.h"
 #include "sample.h"
 #include "typed.h"
@@ -98,6 +99,7 @@ union record {
 	struct rec_return ret;
 	struct rec_parts parts;
 	struct rec_wait_part wait_part;
+	struct rec_counts_part counts_part;
 	struct rec_wait wait;
 	struct rec_packed_switch packed_switch;
 	struct rec_packed_waking packed_waking;

@@ -22,6 +22,8 @@ const (
 	wprofMapCgroupGlobs                 = "cgroup_globs"
 	wprofMapCgroupScratch               = "cgroup_scratch"
 	wprofMapChunks                      = "chunks"
+	wprofMapCounterStates               = "counter_states"
+	wprofMapCounters                    = "counters"
 	wprofMapFenceWaits                  = "fence_waits"
 	wprofMapFences                      = "fences"
 	wprofMapFollowed                    = "followed"
@@ -187,6 +189,7 @@ const (
 	wprofVarCgroupsEnabled              = "cgroups_enabled"
 	wprofVarChunkShift                  = "chunk_shift"
 	wprofVarClosedAt                    = "closed_at"
+	wprofVarCounterCount                = "counter_count"
 	wprofVarCpuNodes                    = "cpu_nodes"
 	wprofVarFaultStacks                 = "fault_stacks"
 	wprofVarFilter                      = "filter"
@@ -413,6 +416,8 @@ type wprofMapSpecs struct {
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
+	CounterStates  *ebpf.MapSpec `ebpf:"counter_states"`
+	Counters       *ebpf.MapSpec `ebpf:"counters"`
 	FenceWaits     *ebpf.MapSpec `ebpf:"fence_waits"`
 	Fences         *ebpf.MapSpec `ebpf:"fences"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
@@ -467,6 +472,7 @@ type wprofVariableSpecs struct {
 	CgroupsEnabled   *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
 	ChunkShift       *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt         *ebpf.VariableSpec `ebpf:"closed_at"`
+	CounterCount     *ebpf.VariableSpec `ebpf:"counter_count"`
 	CpuNodes         *ebpf.VariableSpec `ebpf:"cpu_nodes"`
 	FaultStacks      *ebpf.VariableSpec `ebpf:"fault_stacks"`
 	Filter           *ebpf.VariableSpec `ebpf:"filter"`
@@ -548,6 +554,8 @@ type wprofMaps struct {
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
+	CounterStates  *ebpf.Map `ebpf:"counter_states"`
+	Counters       *ebpf.Map `ebpf:"counters"`
 	FenceWaits     *ebpf.Map `ebpf:"fence_waits"`
 	Fences         *ebpf.Map `ebpf:"fences"`
 	Followed       *ebpf.Map `ebpf:"followed"`
@@ -592,6 +600,8 @@ func (m *wprofMaps) Close() error {
 		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
+		m.CounterStates,
+		m.Counters,
 		m.FenceWaits,
 		m.Fences,
 		m.Followed,
@@ -647,6 +657,7 @@ type wprofVariables struct {
 	CgroupsEnabled   *ebpf.Variable `ebpf:"cgroups_enabled"`
 	ChunkShift       *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt         *ebpf.Variable `ebpf:"closed_at"`
+	CounterCount     *ebpf.Variable `ebpf:"counter_count"`
 	CpuNodes         *ebpf.Variable `ebpf:"cpu_nodes"`
 	FaultStacks      *ebpf.Variable `ebpf:"fault_stacks"`
 	Filter           *ebpf.Variable `ebpf:"filter"`

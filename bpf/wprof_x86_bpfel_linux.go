@@ -22,6 +22,8 @@ const (
 	wprofMapCgroupGlobs                 = "cgroup_globs"
 	wprofMapCgroupScratch               = "cgroup_scratch"
 	wprofMapChunks                      = "chunks"
+	wprofMapCounterStates               = "counter_states"
+	wprofMapCounters                    = "counters"
 	wprofMapFenceWaits                  = "fence_waits"
 	wprofMapFences                      = "fences"
 	wprofMapFollowed                    = "followed"
@@ -192,6 +194,7 @@ const (
 	wprofVarCgroupsEnabled              = "cgroups_enabled"
 	wprofVarChunkShift                  = "chunk_shift"
 	wprofVarClosedAt                    = "closed_at"
+	wprofVarCounterCount                = "counter_count"
 	wprofVarCpuNodes                    = "cpu_nodes"
 	wprofVarDoSoftirqAt                 = "do_softirq_at"
 	wprofVarFaultStacks                 = "fault_stacks"
@@ -423,6 +426,8 @@ type wprofMapSpecs struct {
 	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
+	CounterStates  *ebpf.MapSpec `ebpf:"counter_states"`
+	Counters       *ebpf.MapSpec `ebpf:"counters"`
 	FenceWaits     *ebpf.MapSpec `ebpf:"fence_waits"`
 	Fences         *ebpf.MapSpec `ebpf:"fences"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
@@ -482,6 +487,7 @@ type wprofVariableSpecs struct {
 	CgroupsEnabled       *ebpf.VariableSpec `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.VariableSpec `ebpf:"closed_at"`
+	CounterCount         *ebpf.VariableSpec `ebpf:"counter_count"`
 	CpuNodes             *ebpf.VariableSpec `ebpf:"cpu_nodes"`
 	DoSoftirqAt          *ebpf.VariableSpec `ebpf:"do_softirq_at"`
 	FaultStacks          *ebpf.VariableSpec `ebpf:"fault_stacks"`
@@ -568,6 +574,8 @@ type wprofMaps struct {
 	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
 	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
+	CounterStates  *ebpf.Map `ebpf:"counter_states"`
+	Counters       *ebpf.Map `ebpf:"counters"`
 	FenceWaits     *ebpf.Map `ebpf:"fence_waits"`
 	Fences         *ebpf.Map `ebpf:"fences"`
 	Followed       *ebpf.Map `ebpf:"followed"`
@@ -617,6 +625,8 @@ func (m *wprofMaps) Close() error {
 		m.CgroupGlobs,
 		m.CgroupScratch,
 		m.Chunks,
+		m.CounterStates,
+		m.Counters,
 		m.FenceWaits,
 		m.Fences,
 		m.Followed,
@@ -677,6 +687,7 @@ type wprofVariables struct {
 	CgroupsEnabled       *ebpf.Variable `ebpf:"cgroups_enabled"`
 	ChunkShift           *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt             *ebpf.Variable `ebpf:"closed_at"`
+	CounterCount         *ebpf.Variable `ebpf:"counter_count"`
 	CpuNodes             *ebpf.Variable `ebpf:"cpu_nodes"`
 	DoSoftirqAt          *ebpf.Variable `ebpf:"do_softirq_at"`
 	FaultStacks          *ebpf.Variable `ebpf:"fault_stacks"`

@@ -22,6 +22,9 @@ type applier struct {
 	plain    [format.MaxKind + 1]*plainRecord
 	code     *code
 
+	counts     []format.Count // of the current switch
+	countsData []byte
+
 	offCPUMin int64 // ns; shorter times off have no stack
 }
 

@@ -57,6 +57,9 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 				return err
 			}
 		}
+		if prev.visible {
+			a.setCounts(e, b)
+		}
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}

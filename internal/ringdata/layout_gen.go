@@ -123,6 +123,7 @@ const (
 const (
 	PartStacks = 1
 	PartWait   = 2
+	PartCounts = 4
 )
 
 // enum rec_type
@@ -210,6 +211,16 @@ const (
 	CgroupID   = 16
 	CgroupPath = 24
 	CgroupSize = 24
+)
+
+// struct rec_counts_part
+const (
+	CountsPartUnknown = 0
+	CountsPartScaled  = 1
+	CountsPartPad     = 2
+	CountsPartPadSize = 6
+	CountsPartValues  = 8
+	CountsPartSize    = 8
 )
 
 // struct rec_endpoint

@@ -85,11 +85,15 @@ func missingEvents(body []byte) (sum uint64) {
 	return sum
 }
 
-// FlagParts is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks and a struct rec_wait_part;
-// of one that it does not have all ids are 0.
+// FlagParts is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks and a struct rec_wait_part, and
+// perhaps a struct rec_counts_part; of one of the first two that it does not have all ids are 0.
 const (
 	FlagParts = 64
 	partsSize = StacksSize + WaitPartSize
+
+	// MaxCounters is the most values of a struct rec_counts_part.
+	MaxCounters   = 8
+	maxCountsSize = CountsPartSize + 8*MaxCounters
 )
 
 // MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that it takes up unpacked; both with the
@@ -153,10 +157,11 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	}
 	body, from := raw[HeaderBytes:HeaderBytes+header&lengthMask], len(b)
 	var parts [partsSize]byte
+	var counts []byte
 	hasParts := false
 	if header&HeaderParts != 0 {
 		var ok bool
-		if body, hasParts, ok = split(body, &parts); !ok {
+		if body, counts, hasParts, ok = split(body, &parts); !ok {
 			return b, -1
 		}
 	}
@@ -171,16 +176,17 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	}
 	if record := b[from:]; hasParts && len(record) >= HeaderBytes+HdrSize {
 		record[HeaderBytes+HdrFlags] |= FlagParts
-		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+partsSize))
-		b = append(b, parts[:]...)
+		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+partsSize+len(counts)))
+		b = append(append(b, parts[:]...), counts...)
 	}
 	return append(b, make([]byte, -len(b[from:])&7)...), n
 }
 
-// split returns a record without its parts, and whether it has any that this version knows, which it copies.
-func split(body []byte, to *[partsSize]byte) (record []byte, hasParts, ok bool) {
+// split returns a record without its parts, and whether it has any that this version knows: it copies those of fixed size, and returns
+// the counts.
+func split(body []byte, to *[partsSize]byte) (record, counts []byte, hasParts, ok bool) {
 	if len(body) < PartsSize {
-		return nil, false, false
+		return nil, nil, false, false
 	}
 	parts := body[len(body)-PartsSize:]
 	mask := binary.LittleEndian.Uint16(parts[PartsMask:])
@@ -191,7 +197,7 @@ func split(body []byte, to *[partsSize]byte) (record []byte, hasParts, ok bool) 
 	}
 	at := len(body) - PartsSize - total
 	if count > PartsWordsSize || at < 0 || at%8 != 0 {
-		return nil, false, false
+		return nil, nil, false, false
 	}
 	record = body[:at]
 	for _, known := range [...]struct{ mask, to, size int }{{PartStacks, 0, StacksSize}, {PartWait, StacksSize, WaitPartSize}} {
@@ -199,14 +205,21 @@ func split(body []byte, to *[partsSize]byte) (record []byte, hasParts, ok bool) 
 			continue
 		}
 		if int(parts[PartsWords]) != known.size/8 {
-			return nil, false, false
+			return nil, nil, false, false
 		}
 		hasParts = true
 		copy(to[known.to:], body[at:at+known.size])
 		at += known.size
 		parts = parts[1:]
 	}
-	return record, hasParts, true
+	if mask&PartCounts != 0 {
+		size := 8 * int(parts[PartsWords])
+		if size < CountsPartSize || size > maxCountsSize {
+			return nil, nil, false, false
+		}
+		hasParts, counts = true, body[at:at+size]
+	}
+	return record, counts, hasParts, true
 }
 
 // note keeps the thread and the time that the packed records after a whole one leave out.

@@ -173,17 +173,19 @@ func withParts(framedRecord []byte, mask uint16, parts ...[]byte) []byte {
 func TestPartsFollowARecord(t *testing.T) {
 	whole := record{kind: KindWaking, size: WakingSize, cpu: 5, tid: 7, time: 1000, other: 8}
 	next := record{kind: KindWaking, flags: 3, size: WakingSize, cpu: 5, tid: 7, time: 1100, other: 9, extra: 2, prio1: 120}
-	stacks, wait, unknown := []byte("userstckkernelst"), []byte("waitidenowner000"), make([]byte, 24)
+	stacks, wait, counts, unknown := []byte("userstckkernelst"), []byte("waitidenowner000"), []byte("maskspadvalue000value111"), make([]byte, 24)
 	stacked := next
 	stacked.flags |= FlagParts
-	want := func(stacks, wait []byte) []byte {
-		return slices.Concat(framed(WakingSize+StacksSize+WaitPartSize, stacked.whole()), stacks, wait)
+	want := func(stacks, wait, counts []byte) []byte {
+		return slices.Concat(framed(uint64(WakingSize+StacksSize+WaitPartSize+len(counts)), stacked.whole()), stacks, wait, counts)
 	}
 	none := make([]byte, 16)
 	for name, form := range map[string][]byte{"packed": next.packedForm(), "whole": framed(WakingSize, next.whole())} {
 		for _, c := range []struct{ raw, want []byte }{
-			{withParts(form, 1, stacks), want(stacks, none)}, {withParts(form, 1|4, stacks, unknown), want(stacks, none)},
-			{withParts(form, 2, wait), want(none, wait)}, {withParts(form, 1|2|4, stacks, wait, unknown), want(stacks, wait)},
+			{withParts(form, 1, stacks), want(stacks, none, nil)}, {withParts(form, 1|8, stacks, unknown), want(stacks, none, nil)},
+			{withParts(form, 2, wait), want(none, wait, nil)}, {withParts(form, 1|2|8, stacks, wait, unknown), want(stacks, wait, nil)},
+			{withParts(form, 4, counts), want(none, none, counts)}, {withParts(form, 2|4|8, wait, counts, unknown), want(none, wait, counts)},
+			{withParts(form, 1|2|4, stacks, wait, counts), want(stacks, wait, counts)},
 		} {
 			d := &Decoder{CPU: 5}
 			got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), c.raw))
@@ -192,7 +194,7 @@ func TestPartsFollowARecord(t *testing.T) {
 			}
 		}
 		d := &Decoder{CPU: 5}
-		got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), withParts(form, 4, unknown)))
+		got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), withParts(form, 8, unknown)))
 		if len(got) != 2 || !slices.Equal(got[1], framed(WakingSize, next.whole())) {
 			t.Errorf("%s with a part that is not known became %x", name, got[1:])
 		}
@@ -216,7 +218,7 @@ func FuzzAppend(f *testing.F) {
 			if n <= 0 {
 				break
 			}
-			if len(b) > 0 && len(b) > max(MaxWhole+StacksSize, n+8) {
+			if len(b) > 0 && len(b) > max(MaxWhole, n+16)+partsSize {
 				t.Fatalf("%d bytes became %d", n, len(b))
 			}
 			raw = raw[n:]
