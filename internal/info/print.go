@@ -38,6 +38,7 @@ func (r *Recording) print(w io.Writer) {
 	r.printEvents(w)
 	r.printProcesses(w)
 	r.printThreads(w)
+	r.printCounts(w)
 	r.printSampled(w)
 	r.printWaits(w)
 	r.printLosses(w)

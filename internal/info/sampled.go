@@ -23,6 +23,7 @@ type Sampled struct {
 	All        bool // no event was left out
 	Waits      Waits
 	Threads    ThreadTimes
+	Counts     Counts
 	labels     labels
 	Samples    uint64
 	WithStack  uint64
@@ -72,6 +73,9 @@ func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 			l.sample(v.Sample().Stack())
 		} else if len(l.all) > 0 {
 			l.countWait(v)
+			if v.Kind == format.KindSwitch {
+				l.all[len(l.all)-1].Counts.add(stream, v)
+			}
 		}
 	}
 }

@@ -40,6 +40,7 @@ type Recording struct {
 	Clocks    []*format.ClockSnapshot
 	Cut       bool         // an end block is missing, and with it counts
 	Sampled   *Sampled     // nil: no samples were read
+	Counts    *Counts      // nil: no counters were read
 	Waits     *Waits       // nil: no stacks except those of samples were found
 	Threads   *ThreadTimes // nil: the events that were read do not show what threads did
 
@@ -107,6 +108,9 @@ func (s *Summary) join(samples []*Sampled) {
 		}
 		if samples[at].Threads.any() {
 			r.Threads = &samples[at].Threads
+		}
+		if len(samples[at].Counts.ByProcess) > 0 {
+			r.Counts, samples[at].Counts.all = &samples[at].Counts, samples[at].All
 		}
 		r.labels = samples[at].labels
 		samples = samples[at+1:]

@@ -29,7 +29,7 @@ type header struct {
 	Utrace     bool              `json:"capture_utrace" doc:"whether user-defined probes were recorded"`
 	Stacks     []string          `json:"stacks" doc:"kinds of stacks that were taken: timer (samples), offcpu, waker"`
 	StackCount *int64            `json:"stack_cnt" doc:"number of stack lines; null with --stream, which writes them among the events"`
-	PMUs       []string          `json:"pmus" doc:"names of the hardware counters in the pmus of events, in the same order"`
+	PMUs       []string          `json:"pmus" doc:"names of the counters, and metrics of them, in the pmus of events, in the same order (wprof-record --pmu)"`
 	Metadata   map[string]string `json:"metadata,omitempty" doc:"notes of wprof-record -M"`
 	Extras     []string          `json:"extras,omitempty" doc:"command lines of the recorder and of the filters"`
 	Host       string            `json:"host" doc:"name of the machine"`

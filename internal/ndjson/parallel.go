@@ -67,9 +67,9 @@ func (w *writer) put(r *records.Record) error {
 		}
 	}
 	slot := &w.at.records[w.at.n]
-	args := append(slot.Args[:0], r.Args...)
+	args, numbers := append(slot.Args[:0], r.Args...), append(slot.Numbers[:0], r.Numbers...)
 	*slot = *r
-	slot.Args = args
+	slot.Args, slot.Numbers = args, numbers
 	w.at.values += countValues(args) + len(r.Text)>>6
 	if w.at.n++; w.at.n == batchRecords || w.at.values >= batchValues {
 		w.flush()

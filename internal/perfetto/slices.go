@@ -15,10 +15,16 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	var own *threadSequence
 	var waker, context, interrupt uint64
 	var extras extraTexts
-	if w.on.Arrows || w.on.Extras {
+	if w.on.Arrows || w.on.Extras || len(s.Counts) > 0 {
 		track, name := w.track(t), w.onCPU(s.CPU, s.Open)
-		waker, context, extras = w.label(s.Waker), w.context(s.Off.WokenIRQ), w.extras(s)
-		interrupt = w.interrupt(s)
+		if s.Runs > 0 {
+			name = w.name("on CPU " + strconv.Itoa(int(s.CPU)) + shortRuns)
+		}
+		if w.on.Arrows || w.on.Extras {
+			waker, context, extras = w.label(s.Waker), w.context(s.Off.WokenIRQ), w.extras(s)
+			interrupt = w.interrupt(s)
+		}
+		w.describeCounters(s)
 		w.seq.start(sliceBegin, track, name)
 	} else {
 		own = w.ownSequence(t, from)
@@ -53,6 +59,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	if w.on.Extras {
 		w.annotateExtras(s, extras)
 	}
+	w.annotateCounts(s)
 	w.annotateIDs(t)
 	for _, a := range [...]*tracks.Arrow{&s.Waking, &s.Arrow} {
 		if a.ID != 0 {

@@ -46,6 +46,9 @@ func (q *threadSequence) announce(w *view, track, at uint64) {
 	w.seq.repeats += int64(len(out) - before)
 }
 
+// shortRuns is the end of the name of a slice that shows several times on a CPU.
+const shortRuns = " (short runs)"
+
 // name returns the id of the name of a slice on a CPU.
 func (q *threadSequence) name(w *view, cpu uint32, open, joined bool) uint64 {
 	id := 3*uint64(cpu) + 1
@@ -64,7 +67,7 @@ func (q *threadSequence) name(w *view, cpu uint32, open, joined bool) uint64 {
 	case open:
 		name += stillOpen
 	case joined:
-		name += " (short runs)"
+		name += shortRuns
 	}
 	before := len(w.out)
 	out, packet := beginShort(w.out, tracePacket)

@@ -19,6 +19,7 @@ type view struct {
 	uuids     uint64
 	idle      idleTracks
 	items     items
+	counters  counterSet
 	sleepers  sleepers
 	cpuNames  []cpuName
 	forks     uint64           // that were drawn

@@ -276,7 +276,7 @@ func table() []KindInfo {
 				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, plus the compound delay that its waker had when it woke next; after a preemption, plus the one that next had before. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
 				{Name: "interrupts_dur", Type: TypeDuration, Opt: true, Doc: "how long interrupts ran while prev was on the CPU, since the opening of the window; absent if none did that was recorded"},
-				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU; null: not known"},
 			},
 		},
 		{

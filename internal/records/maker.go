@@ -45,6 +45,7 @@ type Maker struct {
 	labels    *Labels           // of the type of the last typed event
 	labeled   *format.EventType // that type
 	textBytes int               // of the texts of the current event
+	counters  counters
 }
 
 // Options choose what is converted.
@@ -128,6 +129,7 @@ func (m *Maker) NewSection(s *format.Session) error {
 	m.classes.NewSection()
 	m.names.NewSection()
 	m.waits.Clear()
+	m.counters.newSection(s)
 	if m.spans != nil {
 		m.spans.NewSection(s)
 	}

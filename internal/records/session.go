@@ -62,6 +62,7 @@ func Describe(s *format.Session) Session {
 		}
 	}
 	out.Stacks = slices.Compact(out.Stacks)
+	out.PMUs = counterNames(s)
 	for _, pair := range s.Metadata {
 		if out.Metadata == nil {
 			out.Metadata = make(map[string]string)

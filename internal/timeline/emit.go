@@ -42,7 +42,7 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	}
 	sp, span := t.spanState, &s.span
 	span.begins(SpanRunning, st)
-	span.Open, span.Next, span.Left = end.Open, end.Next, end.Left
+	span.Open, span.Next, span.Left, span.Counts = end.Open, end.Next, end.Left, end.Counts
 	span.State, span.Stack, span.Wait, span.Off = sp.offState, sp.offStack, sp.offWait, sp.off
 	sp.setIDs(&span.Off)
 	s.put(t, to)

@@ -46,6 +46,8 @@ type Span struct {
 	Next format.TaskID
 	// Left is the state in which the thread left its CPU at the end of a Running span.
 	Left format.State
+	// Counts are what counters counted during a Running span, see [format.ReadCounts]; nil: that is not known. Valid until emit returns.
+	Counts []byte
 	// Interrupts are those of Running, with [Spans.WithInterrupts]: the time is not the thread's own. Valid until emit returns.
 	Interrupts []Interrupt
 }

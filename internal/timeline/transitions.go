@@ -77,6 +77,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 			early = sp.early
 		}
 		end := Span{Left: left}
+		end.Counts, _ = e.Switch().Counts()
 		if e.Flags&format.FlagObject != 0 {
 			end.Next = format.TaskID(e.Args[format.SwitchNext])
 		}

@@ -56,9 +56,10 @@ type batch struct {
 	items    []Item
 	notes    []Note
 	rare     []func()
-	data     []byte // of raw and instants
-	memory   int    // bytes of data and of what items refer to
-	from, to int64  // times of the first and the last call that has one; 0: none has
+	data     []byte         // of raw and instants
+	counts   []format.Count // of slices
+	memory   int            // bytes of data and of what items refer to
+	from, to int64          // times of the first and the last call that has one; 0: none has
 }
 
 func startAsync(enc Encoder) *asyncEncoder {
@@ -165,7 +166,7 @@ func (t *batch) clear() {
 	}
 	*t = batch{
 		calls: t.calls[:0], events: t.events[:0], raw: t.raw[:0], slices: t.slices[:0], spans: t.spans[:0], instants: t.instants[:0],
-		samples: t.samples[:0], items: t.items[:0], notes: t.notes[:0], rare: t.rare[:0], data: t.data[:0],
+		samples: t.samples[:0], items: t.items[:0], notes: t.notes[:0], rare: t.rare[:0], data: t.data[:0], counts: t.counts[:0],
 	}
 }
 
@@ -207,7 +208,11 @@ func (b *asyncEncoder) Slice(s *Slice) {
 	t.add(callSlice, s.To)
 	t.slices = append(t.slices, *s)
 	t.spans = append(t.spans, *s.Span)
-	t.spans[len(t.spans)-1].Thread = nil // the reader changes it meanwhile
+	t.spans[len(t.spans)-1].Thread, t.spans[len(t.spans)-1].Counts = nil, nil // the reader changes them meanwhile
+	if n := len(t.counts); len(s.Counts) > 0 {
+		t.counts = append(t.counts, s.Counts...)
+		t.slices[len(t.slices)-1].Counts = t.counts[n:len(t.counts):len(t.counts)]
+	}
 }
 
 // Instant implements [Encoder].

@@ -38,6 +38,7 @@ type Drawer struct {
 	arrows  uint64                    // numbers of arrows that were given
 	clocks  int                       // snapshots of this section that were passed on
 	opened  int64                     // when the window did
+	counts  []format.Count            // of the current slice
 	last    int64                     // time of the last event
 	sum     Summary
 

@@ -1,6 +1,9 @@
 package tracks
 
-import "wprof/internal/timeline"
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
 
 // Where runs are joined: short ones of a thread that follow each other closely on the same CPU are one slice. A slice of joined runs
 // is bounded, so that it shows where a thread was busy. The times off the CPU between them are shorter than those that timelines draw
@@ -15,6 +18,19 @@ const (
 type joinedRuns struct {
 	slice Slice
 	span  timeline.Span // of slice
+
+	counts []format.Count
+}
+
+// addCounts adds counts to those of runs before: what is not known of one run is not known of all.
+func addCounts(to, more []format.Count) []format.Count {
+	to = to[:min(len(to), len(more))]
+	for i := range to {
+		to[i].Number = format.Sum(to[i].Number, more[i].Number)
+		to[i].Known = to[i].Known && more[i].Known
+		to[i].Scaled = to[i].Scaled || more[i].Scaled
+	}
+	return to
 }
 
 // takes reports whether the next run of the thread belongs to the slice. Between the two nothing is lost or hidden.
@@ -30,6 +46,7 @@ func (j *joinedRuns) add(s *Slice) {
 	}
 	j.slice.Runs++
 	j.slice.RanNs += s.To - s.From
+	j.slice.Counts = addCounts(j.slice.Counts, s.Counts)
 	if s.Off.Woken != 0 {
 		j.slice.LongestDelayNs = max(j.slice.LongestDelayNs, s.DelayNs())
 	}
@@ -56,7 +73,9 @@ func (d *Drawer) ran(l *threadState) {
 	}
 	j := d.newJoinedRuns()
 	j.slice, j.span = *s, *s.Span
-	j.slice.Span = &j.span
+	j.slice.Span, j.span.Counts = &j.span, nil
+	j.counts = append(j.counts[:0], s.Counts...)
+	j.slice.Counts = j.counts
 	if s.Off.Woken != 0 {
 		j.slice.LongestDelayNs = s.DelayNs()
 	}

@@ -1,6 +1,9 @@
 package tracks
 
-import "wprof/internal/timeline"
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
 
 // Slice is a time in which a thread was running, runnable or blocked, on the thread's own track; of the idle task, a time in
 // which a CPU was idle. It is a [timeline.Span] with its ids resolved.
@@ -19,6 +22,8 @@ type Slice struct {
 	Runs           int
 	RanNs          int64
 	LongestDelayNs int64
+
+	Counts []format.Count // of SpanRunning: what counters counted, in the order of the section's; empty: not known
 
 	// With Options.Neighbours, of SpanRunning: the threads that ran on the CPU before and after; nil: not known.
 	PrevTask, NextTask *Task

@@ -73,6 +73,10 @@ func (d *Drawer) span(s *timeline.Span) {
 	case timeline.SpanRunning:
 		l.until = s.To
 		d.setWaker(s)
+		if len(s.Counts) > 0 {
+			d.counts = format.ReadCounts(d.counts[:0], s.Counts)
+			d.slice.Counts = d.counts
+		}
 		if d.options.Neighbours {
 			d.slice.PrevTask, d.slice.NextTask = d.task(s.Off.Prev), d.task(s.Next)
 		}
