@@ -39,6 +39,7 @@ func tool() cli.Tool {
 				capture.FeatureFlag(),
 				capture.ProbeFlag(),
 				capture.WatchFlag(),
+				capture.PMUFlag(),
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "When to start", Flags: capture.ScheduleFlags()},

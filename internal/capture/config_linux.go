@@ -48,6 +48,8 @@ type Config struct {
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
 	Kernel       bpf.Options
+	PMUEvents    counterPlan       // --pmu
+	Counters     []*format.Counter // what that is on this machine
 	CPUs         int
 	Metadata     []*format.KeyValue
 	CommandLine  []string
@@ -113,6 +115,11 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	}
 	if err := cfg.setSchedule(inv); err != nil {
 		return nil, err
+	}
+	for _, value := range inv.Strings("pmu") {
+		if err := cfg.PMUEvents.add(value); err != nil {
+			return nil, cli.Usagef("--pmu: %w", err)
+		}
 	}
 	if cfg.Probes, err = readProbes(inv.Strings("probe")); err != nil {
 		return nil, cli.Usagef("--probe: %w", err)

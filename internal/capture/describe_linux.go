@@ -37,6 +37,7 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		Caches:        proc.ReadTopology("/sys", cpus),
 		Command:       validWords(cfg.CommandLine),
 		Config:        resolved(cfg),
+		Counters:      cfg.Counters,
 		Metadata:      cfg.Metadata,
 		Version:       cli.Version(),
 		RecorderPid:   uint32(os.Getpid()),

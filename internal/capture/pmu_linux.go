@@ -58,13 +58,28 @@ func pmuMachine() (m *pmu.Machine, close func() error) {
 
 // planPMU finds what the events of -Spmu are on this machine, and defines the types of their samples.
 func planPMU(cfg *Config) error {
-	if len(cfg.Stacks.PMU) == 0 {
+	if len(cfg.Stacks.PMU)+len(cfg.PMUEvents.specs)+len(cfg.PMUEvents.metrics) == 0 {
 		return nil
 	}
 	machine, done := pmuMachine()
 	defer done()
+	counted, err := planCounters(machine, &cfg.PMUEvents)
+	if err != nil {
+		return cli.Usagef("--pmu: %w", err)
+	}
+	cfg.Counters, cfg.Kernel.Counters = counted.shown, counted.events
+	if err := cfg.Kernel.CheckCounters(); err != nil {
+		return cli.Usagef("--pmu: %w", err)
+	}
 	cfg.PMUTypes, cfg.Kernel.PMU = nil, nil
 	for _, s := range cfg.Stacks.PMU {
+		declared, err := cfg.PMUEvents.specOf(s.spec.Text)
+		if err != nil {
+			return cli.Usagef("--stacks: %w", err)
+		}
+		if declared != nil {
+			s.spec = declared
+		}
 		event, err := machine.Resolve(s.spec)
 		if err != nil {
 			return cli.Usagef("--stacks: %w", err)
@@ -86,7 +101,7 @@ func planPMU(cfg *Config) error {
 		cfg.PMUTypes = append(cfg.PMUTypes, typed)
 		cfg.Kernel.PMU = append(cfg.Kernel.PMU, bpf.PMUSample{Event: event, Rate: rateOf(s, event), Type: uint32(number)})
 	}
-	err := cfg.Kernel.CheckPMU()
+	err = cfg.Kernel.CheckPMU()
 	var unsupported *bpf.Unsupported
 	if err != nil && !errors.As(err, &unsupported) {
 		return cli.Usagef("--stacks: %w", err)

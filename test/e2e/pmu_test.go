@@ -205,6 +205,78 @@ func TestSamplesOfCountersAreShownByAllTools(t *testing.T) {
 	}
 }
 
+// TestCountersCountWhatTheProgramCounts compares counts at switches with the kernel's own counts in the program, and with samples of each event.
+func TestCountersCountWhatTheProgramCounts(t *testing.T) {
+	file, faults := pmuWorkload(t, "--pmu", "page-faults", "--pmu", "task-clock", "--pmu", "sched:sched_switch/name=hits/", "--pmu", "derived:perswitch=page-faults/hits",
+		"-Spmu=page-faults/name=each/@1")
+	header, lines, _ := bytes.Cut(tools.Run(t, "wprof-json", file), []byte("\n"))
+	if !bytes.Contains(header, []byte(`"pmus":["page-faults","task-clock","hits","perswitch"]`)) {
+		t.Fatalf("the header is %s", header)
+	}
+	var counted, clock, hits, switches float64
+	for line := range bytes.Lines(lines) {
+		var one struct {
+			T    string
+			Prev struct{ Comm string }
+			PMUs []*float64
+		}
+		if err := json.Unmarshal(line, &one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if one.T != "switch" || one.Prev.Comm != "pmu" {
+			continue
+		}
+		switches++
+		if len(one.PMUs) != 4 || one.PMUs[0] == nil || one.PMUs[1] == nil || one.PMUs[2] == nil {
+			t.Fatalf("a switch from the program has no counts: %s", line)
+		}
+		counted, clock, hits = counted+*one.PMUs[0], clock+*one.PMUs[1], hits+*one.PMUs[2]
+		if ratio := *one.PMUs[0] / *one.PMUs[2]; *one.PMUs[2] > 0 && (one.PMUs[3] == nil || *one.PMUs[3] != ratio) {
+			t.Errorf("%v page faults and %v switches are %v a switch", *one.PMUs[0], *one.PMUs[2], one.PMUs[3])
+		}
+	}
+	_, _, sampled := pmuTotals(t, file, "each")
+	if own := faults["touch_many"] + faults["touch_few"]; counted < float64(own) || counted > float64(sampled)+float64(faults["touch_few"]) {
+		t.Errorf("the program counts %d page faults, the switches %v, and there are %d samples", own, counted, sampled)
+	}
+	// The switch at the end of a time on the CPU is that of the next one: its event comes after what reads the counters.
+	if hits < switches-2 || hits > switches+2 {
+		t.Errorf("%v hits of the tracepoint in %v times on a CPU", hits, switches)
+	}
+	if clock <= 0 || clock > 60e9 {
+		t.Errorf("the program ran for %v ns", clock)
+	}
+	out := string(tools.Run(t, "wprof-info", file))
+	for _, want := range []string{"counters", "page-faults ", "perswitch "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("wprof-info shows no %q:\n%s", want, out)
+		}
+	}
+	trace := convertForEngine(t, file)
+	total := engine.Query(t, trace, `select sum(int_value) as n from args join slice using (arg_set_id) where flat_key = 'debug.page-faults' and slice.name like 'on CPU%'`)[0][0]["n"]
+	if n := asNumber(t, total); float64(n) < 0.9*counted || float64(n) > counted+float64(faults["touch_few"])+100 {
+		t.Errorf("slices in the engine have %d page faults, the lines %v", n, counted)
+	}
+}
+
+// TestCountersThatCannotBeReadAreRefused checks the sentence and the status.
+func TestCountersThatCannotBeReadAreRefused(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for _, c := range []struct {
+		flags []string
+		text  string
+	}{
+		{[]string{"--pmu=page-falts"}, "did you mean page-faults"}, {[]string{"--pmu=cs@99hz"}, "has no rate"}, {[]string{"--pmu=derived:x=cs"}, "not one event divided by another"},
+		{[]string{"--pmu=cs", "--pmu=cs"}, "two counters are called"}, {[]string{"--pmu=derived:ratio=cs/faults", "-Spmu=ratio"}, "only an event can be sampled"},
+		{strings.Split("--pmu=cs/name=a/ --pmu=cs/name=b/ --pmu=cs/name=c/ --pmu=cs/name=d/ --pmu=cs/name=e/ --pmu=cs/name=f/ --pmu=cs/name=g/ --pmu=cs/name=h/ --pmu=cs/name=i/", " "), "at most 8"},
+	} {
+		r := tools.Try(t, time.Minute, nil, "wprof-record", append(c.flags, "-d100ms")...)
+		if r.Status != 2 || !strings.Contains(string(r.Stderr), c.text) {
+			t.Errorf("%v ends with status %d: %s; want %q", c.flags, r.Status, r.Stderr, c.text)
+		}
+	}
+}
+
 func asNumber(t *testing.T, value any) uint64 {
 	t.Helper()
 	text, err := json.Marshal(value)
