@@ -32,6 +32,9 @@ func check(cfg *Config) error {
 	if err := planPMU(cfg); err != nil {
 		return err
 	}
+	if _, err := cfg.conditions(); err != nil {
+		return err
+	}
 	have, err := proc.ReadCapabilities()
 	if err != nil {
 		return err

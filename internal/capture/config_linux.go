@@ -452,7 +452,13 @@ func (cfg *Config) level(regular bool) int {
 // pace returns the pace for the planned rings.
 func (cfg *Config) pace() pace {
 	plan := ringPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
-	return newPace(plan.RingBytes, plan.cpusPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
+	p := newPace(plan.RingBytes, plan.cpusPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
+	if cfg.Flight != nil {
+		for _, c := range cfg.Flight.On {
+			p.bound(c.interval())
+		}
+	}
+	return p
 }
 
 // machine is what uname -m says of machines for which this program is built.

@@ -25,6 +25,7 @@ type Flight struct {
 	Exec  string        // command that is run with the name of each snapshot; "": none
 	After time.Duration // from the trigger of a snapshot to the end of its window
 	Every time.Duration // pause after a snapshot in which conditions are ignored
+	On    []*Condition  // for which snapshots are taken
 	Count int           // of snapshots, after which the recording ends; 0: no limit
 }
 
@@ -96,7 +97,7 @@ func CheckFlight(text string) error {
 }
 
 // flightFlags are the flags that only a flight recorder has.
-var flightFlags = [...]string{"keep", "exec", "after", "snapshot-every", "snapshot-count"}
+var flightFlags = [...]string{"snapshot-on", "keep", "exec", "after", "snapshot-every", "snapshot-count"}
 
 // setFlight reads -F and what belongs to it.
 func (cfg *Config) setFlight(inv *cli.Invocation) (err error) {
@@ -121,6 +122,13 @@ func (cfg *Config) setFlight(inv *cli.Invocation) (err error) {
 	f.Exec, f.After, f.Every, f.Count = inv.String("exec"), inv.Duration("after"), inv.Duration("snapshot-every"), inv.Int("snapshot-count")
 	if inv.IsSet("snapshot-count") && f.Count < 1 {
 		return cli.Usagef("--snapshot-count must be at least 1")
+	}
+	for _, text := range inv.Strings("snapshot-on") {
+		c, err := ParseCondition(text)
+		if err != nil {
+			return cli.Usagef("--snapshot-on: %w", err)
+		}
+		f.On = append(f.On, c)
 	}
 	if !inv.IsSet("keep") {
 		return nil

@@ -8,6 +8,8 @@ const (
 	// wokenInterval is for rings whose reader is woken when they fill. It bounds what a killed recorder loses.
 	wokenInterval = 500 * time.Millisecond
 	liveInterval  = 25 * time.Millisecond
+	// conditionInterval bounds the time from an event to the decision whether it is a reason for a snapshot.
+	conditionInterval = 50 * time.Millisecond
 
 	// targetFill is the share of a ring that a round should find used: little enough that a burst of eight times
 	// the rate still fits.
@@ -39,6 +41,13 @@ func newPace(ringBytes, cpusPerRing int, live, woken bool) pace {
 	}
 	shortest := min(shortestInterval, longest)
 	return pace{shortest: shortest, longest: longest, interval: shortest}
+}
+
+// bound sets the longest wait.
+func (p *pace) bound(longest time.Duration) {
+	p.longest = min(p.longest, longest)
+	p.shortest = min(p.shortest, p.longest)
+	p.interval = min(p.interval, p.longest)
 }
 
 // Next returns the wait after a round; fill is the used share of the fullest ring. It shrinks at once and grows slowly.

@@ -51,8 +51,10 @@ type recorder struct {
 	copier  *copier       // nil: as code, or the window has not opened
 	flight  *flight       // nil: everything is kept
 
-	stopping atomic.Bool // the window is to close
-	hotplug  *hotplug    // nil: closed, or not permitted
+	conditions *conditions    // of snapshots; nil: none
+	watched    *conditionSink // nil: none
+	stopping   atomic.Bool    // the window is to close
+	hotplug    *hotplug       // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
 	beforeOpen     func()          // called a moment before the window opens
@@ -114,6 +116,9 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 		rings = append(rings, one)
 	}
 	r.flight = newFlight(cfg.Flight, r.tracer)
+	if r.conditions, err = cfg.conditions(); err != nil {
+		return err
+	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
 	if !gatherSoon {
 		r.hotplug.start(r.sampleCPU, nil)
@@ -127,6 +132,10 @@ func (r *recorder) sink() (to sink) {
 	to = r.writer
 	if r.flight != nil {
 		to = &flightSink{sink: to, flight: r.flight}
+	}
+	if r.conditions != nil {
+		r.watched = newConditionSink(to, r.conditions, r.cfg.Kernel.Rings)
+		to = r.watched
 	}
 	if r.cfg.Counted {
 		r.counter = &eventCounter{sink: to}

@@ -58,12 +58,15 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
-// snapshotOnSignal asks for a snapshot at each SIGUSR1.
+// snapshotOnSignal asks for a snapshot at each SIGUSR1, and when a condition holds.
 func (s *session) snapshotOnSignal(finished <-chan struct{}) {
 	select {
 	case <-s.rec.opened:
 	case <-finished:
 		return
+	}
+	if s.rec.watched != nil {
+		go s.watchConditions(s.rec.watched, finished)
 	}
 	for {
 		select {

@@ -39,7 +39,7 @@ func Tally(run []byte) (events, lost uint64) {
 		}
 		body := run[HeaderBytes:room]
 		run = run[room:]
-		switch kind := kindOf(header, body); {
+		switch kind := KindOf(header, body); {
 		case header&HeaderDiscarded != 0:
 		case kind == KindLost:
 			lost += lostEvents(body)
@@ -52,8 +52,8 @@ func Tally(run []byte) (events, lost uint64) {
 	return events, lost
 }
 
-// kindOf returns the kind of a record; KindEvents: it is too short to have one.
-func kindOf(header uint32, body []byte) uint8 {
+// KindOf returns the kind of a record; KindEvents: it is too short to have one.
+func KindOf(header uint32, body []byte) uint8 {
 	switch {
 	case header&HeaderPacked != 0:
 		return uint8(header >> HeaderKindShift)

@@ -1,0 +1,166 @@
+package capture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/ringdata"
+	"wprof/internal/tracepoint"
+)
+
+// conditionKind is what a condition of --snapshot-on looks at.
+type conditionKind int
+
+const (
+	onEvent  conditionKind = iota // an event of a probe
+	onSlow                        // a span of a probe that is longer than a limit
+	onOffCPU                      // a thread that was off its CPU for longer
+	onRunq                        // a thread that waited for a CPU for longer
+	onCrash                       // a process that was ended by a signal
+	onLoss                        // events that are lost
+)
+
+// Condition is one of --snapshot-on.
+type Condition struct {
+	text  string
+	kind  conditionKind
+	name  string // the id of a probe, or a glob of names of threads and processes
+	limit int64  // ns
+}
+
+// shortestThreadLimit bounds how often rings are drained for conditions about threads.
+const shortestThreadLimit = 10 * time.Millisecond
+
+// ParseCondition reads a value of --snapshot-on.
+func ParseCondition(text string) (*Condition, error) {
+	c := &Condition{text: text}
+	before, limit, limited := strings.Cut(text, ">")
+	word, name, named := strings.Cut(before, ":")
+	switch {
+	case text == "crash":
+		c.kind = onCrash
+		return c, nil
+	case text == "loss":
+		c.kind = onLoss
+		return c, nil
+	case !limited && !named && text != "":
+		c.kind, c.name = onEvent, text
+		return c, nil
+	case word == "slow" && named:
+		c.kind = onSlow
+	case word == "offcpu" && named:
+		c.kind = onOffCPU
+	case word == "runq" && named:
+		c.kind = onRunq
+	default:
+		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss", text)
+	}
+	c.name = name
+	if !limited {
+		return nil, fmt.Errorf("%q has no limit: write %s>50ms", text, before)
+	}
+	d, err := cli.ParseDuration(limit)
+	if err != nil {
+		return nil, err
+	}
+	if c.limit = d.Nanoseconds(); c.limit <= 0 {
+		return nil, fmt.Errorf("%q: the limit has to be longer than 0", text)
+	}
+	if c.kind != onSlow && c.limit < shortestThreadLimit.Nanoseconds() {
+		return nil, fmt.Errorf("%q: the limit has to be at least %s", text, shortestThreadLimit)
+	}
+	if c.kind == onSlow && name == "" {
+		return nil, fmt.Errorf("%q names no probe: write slow:ID>50ms", text)
+	}
+	if c.name == "" {
+		c.name = "*"
+	}
+	return c, nil
+}
+
+// interval is how often records have to be looked at.
+func (c *Condition) interval() time.Duration {
+	if c.kind == onOffCPU || c.kind == onRunq {
+		return min(conditionInterval, time.Duration(c.limit)*3/4) // see threadTimes
+	}
+	return conditionInterval
+}
+
+// CheckCondition validates a value of --snapshot-on before anything happens.
+func CheckCondition(text string) error {
+	_, err := ParseCondition(text)
+	return err
+}
+
+// conditions are those of a recording, by what the draining thread compares with.
+type conditions struct {
+	byType                        map[uint32][]*Condition // of typed events
+	aboutThreads, losses, crashes []*Condition
+}
+
+// conditions returns what --snapshot-on names; nil: nothing.
+func (cfg *Config) conditions() (*conditions, error) {
+	if cfg.Flight == nil || len(cfg.Flight.On) == 0 {
+		return nil, nil
+	}
+	c := &conditions{byType: make(map[uint32][]*Condition)}
+	for _, one := range cfg.Flight.On {
+		needed := format.Group(0)
+		switch one.kind {
+		case onOffCPU:
+			needed = format.GroupSched
+			c.aboutThreads = append(c.aboutThreads, one)
+		case onRunq:
+			needed = format.GroupSched | format.GroupWakeup
+			c.aboutThreads = append(c.aboutThreads, one)
+		case onCrash:
+			needed = format.GroupTaskLife
+			c.crashes = append(c.crashes, one)
+		case onLoss:
+			c.losses = append(c.losses, one)
+		default:
+			if err := c.addProbe(one, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes)); err != nil {
+				return nil, err
+			}
+		}
+		if cfg.groups()&needed != needed {
+			return nil, cli.Usagef("--snapshot-on %s: these events are switched off by -f", one.text)
+		}
+	}
+	return c, nil
+}
+
+// addProbe finds the event type that a condition names.
+func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) error {
+	found := false
+	for i, t := range types {
+		if string(t.Def.Probe) == one.name {
+			number := ringdata.TypeTracepoint + uint32(i)
+			c.byType[number] = append(c.byType[number], one)
+			found = true
+		}
+	}
+	if !found {
+		return cli.Usagef("--snapshot-on %s: no probe has the id %s; -U defines probes", one.text, one.name)
+	}
+	return nil
+}
+
+// isEndedOnPurpose reports whether a process that is ended by a signal hardly ever has an error: Ctrl-C, kill, a terminal or a pipe that is
+// closed.
+func isEndedOnPurpose(signal uint32) bool {
+	switch unix.Signal(signal) {
+	case unix.SIGHUP, unix.SIGINT, unix.SIGPIPE, unix.SIGTERM:
+		return true
+	}
+	return false
+}
+
+// limitText is a duration in a message.
+func limitText(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }

@@ -1,0 +1,221 @@
+package capture
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"wprof/internal/ringdata"
+	"wprof/internal/spool"
+)
+
+func TestConditionsAreParsed(t *testing.T) {
+	for text, want := range map[string]Condition{
+		"crash":              {kind: onCrash},
+		"loss":               {kind: onLoss},
+		"req":                {kind: onEvent, name: "req"},
+		"slow:req>50ms":      {kind: onSlow, name: "req", limit: 50e6},
+		"offcpu:nginx*>1.5s": {kind: onOffCPU, name: "nginx*", limit: 15e8},
+		"runq:>20ms":         {kind: onRunq, name: "*", limit: 20e6},
+		"runq:a:b>20ms":      {kind: onRunq, name: "a:b", limit: 20e6},
+	} {
+		want.text = text
+		if got, err := ParseCondition(text); err != nil || *got != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":             "is none of ID",
+		"slow:req":     "has no limit: write slow:req>50ms",
+		"slow:>5ms":    "names no probe",
+		"slow:req>0":   "has to be longer than 0",
+		"slow:req>5":   "has no unit",
+		"other:x>5ms":  "is none of ID",
+		"crash>5ms":    "is none of ID",
+		"offcpu>100ms": "is none of ID",
+		"runq:>5ms":    "at least 10ms",
+	} {
+		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// drained is a switch or a waking in a ring.
+type drained struct {
+	at   int64
+	ring int
+	b    []byte
+}
+
+func switchRecord(at int64, prev, next, state uint32) []byte {
+	b := make([]byte, ringdata.SwitchSize)
+	le := binary.LittleEndian
+	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
+	b[ringdata.HdrKind] = ringdata.KindSwitch
+	le.PutUint32(b[ringdata.HdrTID:], prev)
+	le.PutUint32(b[ringdata.SwitchNextTID:], next)
+	le.PutUint32(b[ringdata.SwitchPrevState:], state)
+	return b
+}
+
+func wakingRecord(at int64, wakee uint32) []byte {
+	b := make([]byte, ringdata.WakingSize)
+	le := binary.LittleEndian
+	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
+	b[ringdata.HdrKind] = ringdata.KindWaking
+	le.PutUint32(b[ringdata.WakingWakeeTID:], wakee)
+	return b
+}
+
+// Threads move between two CPUs, whose rings are drained one after the other in rounds of 25 ms. What is found is every time off a CPU, or
+// waiting for one, that is longer than the limit, and nothing else.
+func TestLongWaitsAreFoundWhicheverRingComesFirst(t *testing.T) {
+	const round, offLimit, waitLimit = int64(25e6), int64(120e6), int64(30e6)
+	found := 0
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		var all []drained
+		var want []string
+		for tid := uint32(1); tid <= 3; tid++ {
+			at := int64(1e9) + rng.Int64N(1e6)
+			for at < 4e9 {
+				ran := 1e3 + rng.Int64N(5e6)
+				left := at + ran
+				ring, state := rng.IntN(2), uint32(1)
+				blocked, waited := rng.Int64N(10e6), rng.Int64N(5e6)
+				switch rng.IntN(10) {
+				case 0:
+					blocked += offLimit
+				case 1:
+					waited += waitLimit
+				case 2:
+					state, blocked, waited = 0, 0, waited+waitLimit
+				}
+				came := left + 1 + blocked + waited
+				all = append(all, drained{left, ring, switchRecord(left, tid, 0, state)})
+				if state != 0 {
+					all = append(all, drained{left + 1 + blocked, rng.IntN(2), wakingRecord(left+1+blocked, tid)})
+					if waited > waitLimit {
+						want = append(want, fmt.Sprint("wait ", tid, waited))
+					}
+				} else if came-left > waitLimit {
+					want = append(want, fmt.Sprint("wait ", tid, came-left))
+				}
+				if came-left > offLimit {
+					want = append(want, fmt.Sprint("off ", tid, came-left))
+				}
+				all = append(all, drained{came, rng.IntN(2), switchRecord(came, 0, tid, 0)})
+				at = came
+			}
+		}
+		// By rounds, then rings, then time.
+		slices.SortStableFunc(all, func(a, b drained) int {
+			if ra, rb := a.at/round, b.at/round; ra != rb {
+				return int(ra - rb)
+			}
+			if a.ring != b.ring {
+				return a.ring - b.ring
+			}
+			return int(a.at - b.at)
+		})
+		times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: offLimit}, {kind: onRunq, limit: waitLimit}})
+		var got []string
+		note := func(c threadCheck) {
+			if c.off > 0 {
+				got = append(got, fmt.Sprint("off ", c.tid, c.off))
+			}
+			if c.wait > 0 {
+				got = append(got, fmt.Sprint("wait ", c.tid, c.wait))
+			}
+		}
+		for i, one := range all {
+			if i > 0 && one.at/round != all[i-1].at/round {
+				times.endRound(note)
+			}
+			times.take(one.b)
+		}
+		times.endRound(note)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: found %v, want %v", seed, got, want)
+		}
+		found += len(got)
+	}
+	if found < 1000 {
+		t.Errorf("only %d waits were too long", found)
+	}
+}
+
+func TestLossIsACondition(t *testing.T) {
+	le := binary.LittleEndian
+	whole := func(kind uint8, size, at int, v uint32) []byte {
+		b := make([]byte, ringdata.HeaderBytes+size)
+		le.PutUint32(b, uint32(size))
+		b[ringdata.HeaderBytes+ringdata.HdrKind] = kind
+		le.PutUint32(b[ringdata.HeaderBytes+at:], v)
+		return b
+	}
+	for name, c := range map[string]struct {
+		record []byte
+		want   int
+	}{
+		"a full ring":   {whole(ringdata.KindLost, ringdata.LostSize, ringdata.LostCounts, 1), 1},
+		"a full table":  {whole(ringdata.KindMissing, ringdata.MissingSize, ringdata.MissingCause, ringdata.MissingCauseTable), 1},
+		"a limit":       {whole(ringdata.KindMissing, ringdata.MissingSize, ringdata.MissingCause, ringdata.MissingCauseLimit), 0},
+		"another event": {whole(ringdata.KindExit, ringdata.ExitSize, ringdata.ExitCode, 11), 0},
+	} {
+		s := newConditionSink(nowhere{}, &conditions{losses: []*Condition{{kind: onLoss}}}, 1)
+		if err := s.Ring(0, 0, c.record); err != nil || len(s.fired) != c.want {
+			t.Errorf("%s: %d reasons, %v, want %d", name, len(s.fired), err, c.want)
+		}
+	}
+}
+
+// nowhere is a sink.
+type nowhere struct{}
+
+func (nowhere) Ring(int, uint64, []byte) error { return nil }
+func (nowhere) Sideband([]byte) error          { return nil }
+func (nowhere) Round(spool.Round) error        { return nil }
+
+// BenchmarkConditions measures what conditions cost a record: switches between two threads, as the programs pack them.
+func BenchmarkConditions(b *testing.B) {
+	le := binary.LittleEndian
+	var run []byte
+	first := switchRecord(1e9, 0, 1, 0)
+	run = le.AppendUint64(run, uint64(len(first)))
+	run = append(run, first...)
+	const records = 1000
+	for i := range uint32(records) {
+		header := uint32(ringdata.PackedSwitchSize) | ringdata.HeaderPacked | ringdata.KindSwitch<<ringdata.HeaderKindShift
+		run = le.AppendUint32(run, header)
+		run = le.AppendUint32(run, 1e9+1000*i)
+		packed := make([]byte, ringdata.PackedSwitchSize)
+		le.PutUint32(packed[ringdata.PackedSwitchNextTID:], 1+i%2)
+		run = append(run, packed...)
+	}
+	for _, text := range []string{"crash", "runq:>20ms"} {
+		b.Run(text, func(b *testing.B) {
+			c, err := ParseCondition(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			cfg := &Config{Flight: &Flight{On: []*Condition{c}}, Stacks: Stacks{Timer: 1}}
+			all, err := cfg.conditions()
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := newConditionSink(nowhere{}, all, 1)
+			for b.Loop() {
+				_ = s.Ring(0, 0, run)
+				_ = s.Round(spool.Round{})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package capture
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"wprof/internal/ringdata"
+	"wprof/internal/spool"
+)
+
+// conditionSink compares the records on their way to a sink with the conditions of --snapshot-on. It reads headers only, 2 ns a record, and
+// unpacks switches and wakings where a condition is about threads.
+type conditionSink struct {
+	sink
+	*conditions
+	decoders []ringdata.Decoder
+	scratch  []byte
+	threads  *threadTimes     // nil: no condition is about threads
+	fired    chan string      // reasons; those that find no room are dropped, because others are there
+	checks   chan threadCheck // threads whose names are to be compared
+}
+
+func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
+	s := &conditionSink{sink: to, conditions: c, fired: make(chan string, 16), checks: make(chan threadCheck, 256)}
+	if len(c.aboutThreads) > 0 {
+		s.threads = newThreadTimes(c.aboutThreads)
+		s.decoders = make([]ringdata.Decoder, rings)
+		for i := range s.decoders {
+			s.decoders[i].CPU = uint16(i)
+		}
+	}
+	return s
+}
+
+// Ring implements sink.
+func (s *conditionSink) Ring(ring int, from uint64, run []byte) error {
+	for rest := run; len(rest) > ringdata.HeaderBytes; {
+		header := binary.LittleEndian.Uint32(rest)
+		room := ringdata.Room(header)
+		if room <= ringdata.HeaderBytes || room > len(rest) {
+			break
+		}
+		if header&ringdata.HeaderDiscarded == 0 {
+			s.record(ring, header, rest[:room])
+		}
+		rest = rest[room:]
+	}
+	return s.sink.Ring(ring, from, run)
+}
+
+func (s *conditionSink) record(ring int, header uint32, raw []byte) {
+	body := raw[ringdata.HeaderBytes:]
+	kind := ringdata.KindOf(header, body)
+	le := binary.LittleEndian
+	switch {
+	case kind == ringdata.KindSwitch || kind == ringdata.KindWaking || kind == ringdata.KindWakeupNew:
+		if s.threads != nil {
+			s.unpack(&s.decoders[ring], raw)
+		}
+	case s.threads != nil && kind == ringdata.KindFork && len(body) >= ringdata.ForkSize:
+		s.threads.identify(body[ringdata.ForkChild:])
+	case s.threads != nil && kind == ringdata.KindExec && len(body) >= ringdata.ExecSize:
+		s.threads.identify(body[ringdata.ExecIdent:])
+	case s.threads != nil && kind == ringdata.KindRename && len(body) >= ringdata.RenameSize:
+		s.threads.identify(body[ringdata.RenameIdent:])
+	case kind == ringdata.KindTyped && len(s.byType) > 0 && len(body) >= ringdata.TypedSize:
+		for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
+			started := int64(le.Uint64(body[ringdata.TypedStart:]))
+			took := int64(le.Uint64(body[ringdata.HdrTS:])) - started
+			if c.kind == onEvent || started > 0 && took > c.limit {
+				s.fire(c, le.Uint32(body[ringdata.HdrTID:]), took, c.kind == onSlow)
+			}
+		}
+	case kind == ringdata.KindInstant && len(s.byType) > 0 && len(body) >= ringdata.InstantSize:
+		for _, c := range s.byType[le.Uint32(body[ringdata.InstantType:])] {
+			if c.kind == onEvent {
+				s.fire(c, le.Uint32(body[ringdata.HdrTID:]), 0, false)
+			}
+		}
+	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
+		signal := le.Uint32(body[ringdata.ExitCode:]) & 0x7f
+		if body[ringdata.HdrFlags]&ringdata.FlagLast != 0 && signal != 0 && !isEndedOnPurpose(signal) {
+			s.reason(fmt.Sprintf("crash: process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal))
+		}
+	case len(s.losses) > 0 && (kind == ringdata.KindLost || kind == ringdata.KindMissing && isLoss(body)):
+		s.reason("loss")
+	}
+}
+
+// isLoss reports whether a rec_missing is about more than what a limit left out.
+func isLoss(b []byte) bool {
+	return len(b) >= ringdata.MissingSize && binary.LittleEndian.Uint32(b[ringdata.MissingCause:]) != ringdata.MissingCauseLimit
+}
+
+func (s *conditionSink) fire(c *Condition, tid uint32, took int64, slow bool) {
+	text := fmt.Sprintf("%s: thread %d", c.text, tid)
+	if slow {
+		text += ", " + limitText(took)
+	}
+	s.reason(text)
+}
+
+func (s *conditionSink) reason(text string) {
+	select {
+	case s.fired <- text:
+	default:
+	}
+}
+
+// unpack gives a switch or a waking to the times of threads.
+func (s *conditionSink) unpack(d *ringdata.Decoder, raw []byte) {
+	var n int
+	if s.scratch, n = d.Append(s.scratch[:0], raw); n <= 0 || len(s.scratch) < ringdata.HeaderBytes+ringdata.WakingSize {
+		return
+	}
+	s.threads.take(s.scratch[ringdata.HeaderBytes:])
+}
+
+// Round implements sink.
+func (s *conditionSink) Round(round spool.Round) error {
+	if s.threads != nil {
+		s.threads.endRound(func(check threadCheck) {
+			select {
+			case s.checks <- check:
+			default: // the next time that the thread waits
+			}
+		})
+	}
+	return s.sink.Round(round)
+}

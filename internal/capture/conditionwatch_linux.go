@@ -1,0 +1,82 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"wprof/internal/glob"
+	"wprof/internal/printable"
+	"wprof/internal/proc"
+)
+
+// watchConditions asks for a snapshot whenever a condition holds.
+func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{}) {
+	for {
+		select {
+		case reason := <-sink.fired:
+			s.snapshots.request(reason, true)
+		case check := <-sink.checks:
+			if reason := sink.compareNames(check); reason != "" {
+				s.snapshots.request(reason, true)
+			}
+		case <-finished:
+			return
+		}
+	}
+}
+
+// compareNames returns which condition a thread fulfils, by its name and its process's; "": none.
+func (s *conditionSink) compareNames(check threadCheck) (reason string) {
+	thread, process, pid := check.names.strings()
+	if pid == 0 {
+		thread, process, pid = threadNames(check.tid)
+	}
+	if pid == os.Getpid() {
+		return ""
+	}
+	matched := [2]bool{}
+	for _, c := range s.aboutThreads {
+		kind, took, what := 0, check.off, "off its CPU"
+		if c.kind == onRunq {
+			kind, took, what = 1, check.wait, "waiting for a CPU"
+		}
+		if !glob.Match(c.name, thread) && !glob.Match(c.name, process) {
+			continue
+		}
+		matched[kind] = true
+		if took > c.limit {
+			return fmt.Sprintf("%s: thread %d (%s) was %s for %s", c.text, check.tid, printable.Text(string(thread)), what, limitText(took))
+		}
+	}
+	until := proc.Monotonic() + quietFor
+	if !matched[0] && check.off > 0 {
+		s.threads.passes(threadCheck{tid: check.tid, off: 1, until: until})
+	}
+	if !matched[1] && check.wait > 0 {
+		s.threads.passes(threadCheck{tid: check.tid, wait: 1, until: until})
+	}
+	return ""
+}
+
+func (i *identity) strings() (thread, process []byte, pid int) {
+	thread, _, _ = bytes.Cut(i.thread[:], []byte{0})
+	process, _, _ = bytes.Cut(i.process[:], []byte{0})
+	return thread, process, int(i.pid)
+}
+
+// threadNames returns the names of a thread and of its process, which are empty when it has ended.
+func threadNames(tid uint32) (thread, process []byte, pid int) {
+	thread, _ = os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid))
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if _, rest, found := bytes.Cut(status, []byte("\nTgid:\t")); found {
+		id, _, _ := bytes.Cut(rest, []byte("\n"))
+		pid, _ = strconv.Atoi(string(id))
+	}
+	process = thread
+	if pid != 0 && pid != int(tid) {
+		process, _ = os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	}
+	return bytes.TrimSuffix(thread, []byte("\n")), bytes.TrimSuffix(process, []byte("\n")), pid
+}

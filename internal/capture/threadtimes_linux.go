@@ -1,0 +1,217 @@
+package capture
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"wprof/internal/ringdata"
+)
+
+// threadTimes finds threads that were off their CPU, or waited for one, for longer than the limits of conditions. Rings are drained one
+// after the other, so the records of a thread come out of order within a round. Rounds are not longer than the limits, so that a time which
+// is too long began in an earlier round, and ended when the thread came to a CPU first in this one.
+type threadTimes struct {
+	shortest [2]int64 // limits off the CPU and waiting; 0: there is none
+	entries  []threadEntry
+	round    uint32
+	touched  []uint32 // indices of entries with records in this round
+
+	mu     sync.Mutex
+	passed []threadCheck // whose names match no condition
+}
+
+// threadEntry has the last times of a thread. Threads whose tids differ by a multiple of the number of entries take turns.
+type threadEntry struct {
+	tid         uint32
+	round       uint32 // of the times in now
+	left, woken int64  // when it left its CPU, and was woken, before this round; left 0: it is on one, or not known
+	runnable    bool   // it left its CPU without waiting for anything
+
+	now roundTimes
+
+	quietOff, quietRun int64 // until then the thread's name is known to match no condition
+	names              identity
+}
+
+// roundTimes are the first and last times of a round; 0: there was none.
+type roundTimes struct {
+	firstCame, lastCame, lastLeft int64
+	firstWoken, lastWoken         int64
+	runnable, ended               bool // of lastLeft
+}
+
+// identity is what records of a fork, exec or rename say of a thread; pid 0: there was none.
+type identity struct {
+	pid             uint32
+	thread, process [16]byte
+}
+
+// threadCheck is a thread that was off its CPU, or waited for one, for too long.
+type threadCheck struct {
+	tid       uint32
+	off, wait int64 // ns; 0: not too long
+	names     identity
+	until     int64
+}
+
+// taskDead is TASK_DEAD in include/linux/sched.h.
+const taskDead = 0x80
+
+const (
+	threadEntries = 1 << 15
+	// quietFor is how long a thread whose name matches nothing is not looked at again, ns: it may get another name.
+	quietFor = 2e9
+	// maxPassed bounds the threads of a round whose names match nothing.
+	maxPassed = 1024
+)
+
+func newThreadTimes(all []*Condition) *threadTimes {
+	t := &threadTimes{entries: make([]threadEntry, threadEntries), round: 1}
+	for _, c := range all {
+		i := 0
+		if c.kind == onRunq {
+			i = 1
+		}
+		if t.shortest[i] == 0 || c.limit < t.shortest[i] {
+			t.shortest[i] = c.limit
+		}
+	}
+	return t
+}
+
+// entry returns the entry of a thread, which has records in this round.
+func (t *threadTimes) entry(tid uint32) *threadEntry {
+	i := tid % threadEntries
+	e := &t.entries[i]
+	if e.tid != tid {
+		*e = threadEntry{tid: tid, round: e.round}
+	}
+	if e.round != t.round {
+		e.round, e.now = t.round, roundTimes{}
+		t.touched = append(t.touched, i)
+	}
+	return e
+}
+
+// take takes a whole switch or waking.
+func (t *threadTimes) take(b []byte) {
+	le := binary.LittleEndian
+	at := int64(le.Uint64(b[ringdata.HdrTS:]))
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindWakeupNew:
+		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).leave(at, true, false)
+		return
+	case ringdata.KindWaking:
+		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).wake(at)
+		return
+	}
+	if len(b) < ringdata.SwitchSize {
+		return
+	}
+	if tid := le.Uint32(b[ringdata.HdrTID:]); tid != 0 {
+		state := le.Uint32(b[ringdata.SwitchPrevState:])
+		t.entry(tid).leave(at, state == 0 || b[ringdata.HdrFlags]&ringdata.FlagPreempted != 0, state&taskDead != 0)
+	}
+	if tid := le.Uint32(b[ringdata.SwitchNextTID:]); tid != 0 {
+		t.entry(tid).come(at)
+	}
+}
+
+func (e *threadEntry) leave(at int64, runnable, ended bool) {
+	if at > e.now.lastLeft {
+		e.now.lastLeft, e.now.runnable, e.now.ended = at, runnable, ended
+	}
+}
+
+func (e *threadEntry) come(at int64) {
+	if e.now.firstCame == 0 || at < e.now.firstCame {
+		e.now.firstCame = at
+	}
+	e.now.lastCame = max(e.now.lastCame, at)
+}
+
+func (e *threadEntry) wake(at int64) {
+	if e.now.firstWoken == 0 || at < e.now.firstWoken {
+		e.now.firstWoken = at
+	}
+	e.now.lastWoken = max(e.now.lastWoken, at)
+}
+
+// identify takes the names of a thread from the rec_ident of a record.
+func (t *threadTimes) identify(b []byte) {
+	le := binary.LittleEndian
+	e := t.entry(le.Uint32(b[ringdata.IdentTID:]))
+	e.names.pid = le.Uint32(b[ringdata.IdentPID:])
+	copy(e.names.thread[:], b[ringdata.IdentComm:][:ringdata.IdentCommSize])
+	copy(e.names.process[:], b[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize])
+	e.quietOff, e.quietRun = 0, 0
+}
+
+// endRound calls check with the threads that were off their CPUs, or waited for one, for too long.
+func (t *threadTimes) endRound(check func(threadCheck)) {
+	t.mu.Lock()
+	for _, p := range t.passed {
+		switch e := &t.entries[p.tid%threadEntries]; {
+		case e.tid != p.tid:
+		case p.off > 0:
+			e.quietOff = p.until
+		default:
+			e.quietRun = p.until
+		}
+	}
+	t.passed = t.passed[:0]
+	t.mu.Unlock()
+	for _, i := range t.touched {
+		e := &t.entries[i]
+		if off, wait := t.waits(e); off > 0 || wait > 0 {
+			check(threadCheck{tid: e.tid, off: off, wait: wait, names: e.names})
+		}
+		e.carry()
+	}
+	t.touched = t.touched[:0]
+	t.round++
+}
+
+// waits returns how long a thread that was off its CPU when the round began was off it, and waited for one; 0: not too long.
+func (t *threadTimes) waits(e *threadEntry) (off, wait int64) {
+	came := e.now.firstCame
+	if e.left == 0 || came == 0 {
+		return 0, 0
+	}
+	if limit := t.shortest[0]; limit > 0 && came-e.left > limit && came > e.quietOff {
+		off = came - e.left
+	}
+	since := e.woken
+	if e.runnable {
+		since = e.left
+	} else if since <= e.left {
+		since = e.now.firstWoken
+	}
+	if limit := t.shortest[1]; limit > 0 && since >= e.left && came-since > limit && came > e.quietRun {
+		wait = came - since
+	}
+	return off, wait
+}
+
+// carry keeps what the next round needs.
+func (e *threadEntry) carry() {
+	n := &e.now
+	switch {
+	case n.lastLeft > n.lastCame && n.ended:
+		e.left = 0 // another thread may get its tid
+	case n.lastLeft > n.lastCame:
+		e.left, e.runnable = n.lastLeft, n.runnable
+	case n.lastCame > 0:
+		e.left = 0
+	}
+	e.woken = max(e.woken, n.lastWoken)
+}
+
+// passes notes that a thread's name matches no condition about times off the CPU, or waiting.
+func (t *threadTimes) passes(c threadCheck) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.passed) < maxPassed {
+		t.passed = append(t.passed, c)
+	}
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package ending
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wprof/internal/proc"
+	"wprof/test/tools"
+)
+
+// startNamed starts a copy of a program under another name, on the first CPU.
+func startNamed(t testing.TB, name, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	content, err := os.ReadFile(program)
+	must(t, err)
+	must(t, os.WriteFile(path, content, 0o700))
+	cmd := exec.Command("taskset", append([]string{"-c", "0", path}, args...)...)
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// Each condition leads to a snapshot with what caused it, and what does not fulfil it leads to none.
+func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for name, c := range map[string]struct {
+		condition string
+		flags     []string
+		harmless  func(t *testing.T)
+		cause     func(t *testing.T)
+		want      string // regular expression
+	}{
+		"a thread off its CPU": {
+			condition: "offcpu:wprof-nap*>300ms", flags: []string{"-n", "wprof-*"},
+			harmless: func(t *testing.T) {
+				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
+				must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.5").Wait())
+			},
+			cause: func(t *testing.T) { must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait()) },
+			want:  `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+		},
+		"a thread that waits for a CPU": {
+			condition: "runq:wprof-hog>15ms", flags: []string{"-n", "wprof-*"},
+			harmless: func(t *testing.T) {
+				_ = startNamed(t, "wprof-other", tools.Path("steady"))
+				_ = startNamed(t, "wprof-other", tools.Path("steady"))
+				time.Sleep(500 * time.Millisecond)
+			},
+			cause: func(t *testing.T) {
+				for range 8 {
+					_ = startNamed(t, "wprof-hog", "/bin/sh", "-c", "while :; do :; done")
+				}
+			},
+			want: `runq:wprof-hog>15ms: thread \d+ \(wprof-hog\) was waiting for a CPU for \d+`,
+		},
+		"a process that is ended by a signal": {
+			condition: "crash", flags: []string{"-n", "wprof-*"},
+			harmless: func(t *testing.T) {
+				for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+					cmd := startNamed(t, "wprof-good", "/bin/sleep", "60")
+					time.Sleep(300 * time.Millisecond)
+					must(t, cmd.Process.Signal(sig))
+					_ = cmd.Wait()
+				}
+			},
+			cause: func(t *testing.T) {
+				cmd := startNamed(t, "wprof-bad", "/bin/sleep", "60")
+				time.Sleep(300 * time.Millisecond)
+				must(t, cmd.Process.Signal(syscall.SIGSEGV))
+				_ = cmd.Wait()
+			},
+			want: `crash: process \d+ was ended by signal 11`,
+		},
+		"a span that is too long": {
+			condition: "slow:st>500us", flags: []string{"-U", "uspan:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
+			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.2").Wait()) },
+			cause:    func(t *testing.T) { _ = steadyNamed(t) },
+			want:     `slow:st>500us: thread \d+, \d+(\.\d+)?ms`,
+		},
+		"an event of a probe": {
+			condition: "st", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
+			harmless: func(*testing.T) {},
+			cause:    func(t *testing.T) { _ = steadyNamed(t) },
+			want:     `st: thread \d+`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tools.DiskFolder(t)
+			r := tools.Start(t, append(c.flags, "-F1s", "--no-stacks", "--snapshot-on", c.condition, "--snapshot-every=1h", "-o", filepath.Join(dir, "x.wprof"))...)
+			c.harmless(t)
+			time.Sleep(200 * time.Millisecond)
+			if text := r.Stderr.String(); strings.Contains(text, ": snapshot ") {
+				t.Errorf("what does not fulfil the condition leads to a snapshot: %s", text)
+			}
+			began := proc.Monotonic()
+			c.cause(t)
+			said(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
+			time.Sleep(300 * time.Millisecond) // what comes in the pause is ignored
+			stopFlight(t, r)
+			if text := r.Stderr.String(); !regexp.MustCompile(`: snapshot \S+ \(` + c.want).MatchString(text) {
+				t.Errorf("it says %s, want %s", text, c.want)
+			}
+			if left := fmt.Sprint(names(t, dir)); left != "[x.1.wprof x.wprof]" {
+				t.Errorf("the folder holds %s", left)
+			}
+			if s := whole(t, filepath.Join(dir, "x.1.wprof")); s.close < began {
+				t.Errorf("the snapshot ends %d ms before what caused it began", (began-s.close)/1e6)
+			}
+		})
+	}
+}
+
+// steadyNamed starts the program whose function has probes.
+func steadyNamed(t testing.TB) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(tools.Path("steady"))
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestConditionsThatCannotHoldAreRefused(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for typed, want := range map[string]string{
+		"-F --snapshot-on nosuch":                         "--snapshot-on nosuch: no probe has the id nosuch; -U defines probes",
+		"-F --snapshot-on crash -f no-task-life":          "--snapshot-on crash: these events are switched off by -f",
+		"-F --snapshot-on slow:x":                         `--snapshot-on: "slow:x" has no limit: write slow:x>50ms`,
+		"--snapshot-on crash":                             "--snapshot-on is for snapshots of a flight recorder: add -F",
+		"-F --snapshot-on offcpu:>1s -f no-sched -Swaker": "--snapshot-on offcpu:>1s: these events are switched off by -f",
+	} {
+		r := tools.Try(t, time.Minute, nil, "wprof-record", append(strings.Fields(typed), "-o", filepath.Join(t.TempDir(), "x"))...)
+		if text := string(r.Stderr); r.Status != 2 || text != "wprof-record: "+want+"\n" {
+			t.Errorf("%q: status %d: %q, want 2: %q", typed, r.Status, text, want)
+		}
+	}
+}
