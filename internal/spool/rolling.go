@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -36,7 +37,7 @@ type keptGeneration struct {
 // isWhole reports whether what is kept may begin with the generation: everything is known at its beginning.
 func (g *keptGeneration) isWhole() bool { return g.based && g.listed != 0 }
 
-// sizeShare is the share of the limit that a generation may have. As much is left for the one that follows.
+// sizeShare is the share of the limit that a generation may have. Two of them are left for what is written until space is given back.
 const sizeShare = 8
 
 // Roll makes the Writer keep only a window before the present, and a number of bytes at most; 0: no limit. What is before it in the file
@@ -181,7 +182,7 @@ func (r *rolling) firstNeeded(now, size int64) int {
 // firstWithin returns the first generation from which on the file is not larger than the limit: if possible one with which a window can
 // begin.
 func (r *rolling) firstWithin(first int, size int64) int {
-	room := r.limit - r.limit/sizeShare*2 - r.head
+	room := r.limit - r.limit/sizeShare*3 - r.head
 	fits := func(i int) bool { return size-max(r.kept[i].at, r.head) <= room }
 	if fits(first) {
 		return first
@@ -191,8 +192,8 @@ func (r *rolling) firstWithin(first int, size int64) int {
 			return i
 		}
 	}
-	// No later one is whole yet. Up to the limit itself there is time for that.
-	room = r.limit - r.limit/sizeShare - r.head
+	// No later one is whole yet, and there is still time for that.
+	room = r.limit - r.limit/sizeShare*2 - r.head
 	for i := first; i < len(r.kept)-1; i++ {
 		if fits(i) {
 			return i
@@ -202,10 +203,10 @@ func (r *rolling) firstWithin(first int, size int64) int {
 }
 
 // startTrimming starts the thread that gives back what is dropped.
-func (w *Writer) startTrimming() {
+func (w *Writer) startTrimming(prepare func()) {
 	if r := w.rolling; r != nil {
 		r.trim = &trimmer{reader: w.reader(), file: w.file, head: r.head, headAt: r.headAt, payload: keptPayload(r.window), recording: w.recording, more: make(chan struct{}, 1), done: make(chan struct{})}
-		go r.trim.run()
+		go r.trim.run(prepare)
 	}
 }
 
@@ -248,8 +249,10 @@ func (t *trimmer) stop() {
 	<-t.done
 }
 
-func (t *trimmer) run() {
+func (t *trimmer) run(prepare func()) {
 	defer close(t.done)
+	runtime.LockOSThread() // never unlocked, so that the thread ends with what prepare has done to it
+	prepare()
 	for given := t.head; ; {
 		t.mu.Lock()
 		from, until, stopped := t.from, t.until, t.stopped

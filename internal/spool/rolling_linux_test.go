@@ -36,7 +36,7 @@ func TestFirstGenerationThatIsNeeded(t *testing.T) {
 		"a base that is missing":       {generations(func(g []keptGeneration) { g[6].based = false }), 0, -1, 5},
 		"a list that was late":         {generations(func(g []keptGeneration) { g[6].listed = 7e9 + 1 }), 0, -1, 5},
 		"enough room":                  {generations(none), 80 * mb, -1, 6},
-		"little room":                  {generations(none), 40 * mb, -1, 7},
+		"little room":                  {generations(none), 40 * mb, -1, 8},
 		"little room, nothing whole":   {generations(func(g []keptGeneration) { g[7].based, g[8].based, g[9].based = false, false, false }), 40 * mb, -1, 7},
 		"no room":                      {generations(none), 5 * mb, -1, 9},
 		"a reader":                     {generations(none), 0, 20 * mb, 2},

@@ -15,12 +15,12 @@ func (w *Writer) publish() {
 }
 
 // Buffer starts a thread that writes to the disk until [Writer.Flush], so that the caller does not wait for it. prepare is
-// called in that thread. Without memory for a buffer it does nothing.
+// called in that thread, and in the one that gives back space. Without memory for a buffer it does nothing.
 func (w *Writer) Buffer(prepare func()) {
 	if memory := allocate(waitingBytes); memory != nil {
 		w.buffer = startBuffer(countedFile{w.file, &w.writes}, memory, w.size, prepare, w.shared.publish)
 	}
-	w.startTrimming()
+	w.startTrimming(prepare)
 }
 
 // countedFile counts writes as [Writer.Writes] does.
