@@ -121,6 +121,8 @@ func (l *probeLister) find(pattern string) error {
 		return l.findLine(f, path, rest)
 	case l.kind == probe.USDT:
 		return l.findStaticProbes(f, path, rest)
+	case l.kind == probe.Breakpoint:
+		return l.findData(f, path, cmp.Or(rest, "*"))
 	}
 	return l.findFunctions(f, path, cmp.Or(rest, "*"))
 }
@@ -233,6 +235,18 @@ func (l *probeLister) findFunctions(f *usercode.File, path, pattern string) erro
 	}
 	for i := range functions { // also older versions of those before, which are the same to -U
 		l.add(functions[i].Name, path, described(f, &functions[i]))
+	}
+	return nil
+}
+
+// findData lists the variables of a file that breakpoints can watch.
+func (l *probeLister) findData(f *usercode.File, path, pattern string) error {
+	data, err := f.Data(pattern)
+	if err != nil {
+		return err
+	}
+	for _, d := range data {
+		l.add(d.Name, path, probeLine{Fields: []fieldLine{{Name: "value", Type: cli.Counted(d.Size, "byte")}}})
 	}
 	return nil
 }

@@ -194,11 +194,12 @@ func TestListSuggestsNearNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pattern, want := range map[string]string{
-		"raw_tp:sched_swich": "did you mean sched_switch",
-		"k:vfs_raed":         "did you mean vfs_read",
-		"u:":                 "u:FILE:GLOB",
-		"usdt:":              "usdt:FILE:PROVIDER:GLOB",
-		"u:/no/such/file:x":  "no such file",
+		"raw_tp:sched_swich":    "did you mean sched_switch",
+		"k:vfs_raed":            "did you mean vfs_read",
+		"u:":                    "u:FILE:GLOB",
+		"usdt:":                 "usdt:FILE:PROVIDER:GLOB",
+		"u:/no/such/file:x":     "no such file",
+		"watch:libc.so.6:stdou": "did you mean",
 	} {
 		if _, err := listProbes(read, pattern); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), pattern) {
 			t.Errorf("--list %s: %v; want %s", pattern, err, want)

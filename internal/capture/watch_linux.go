@@ -86,6 +86,11 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 		return 0, err
 	}
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	name, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return 0, err
+	}
+	name = strings.TrimPrefix(name, dir+"/root")
 	text, err := os.ReadFile(filepath.Join(dir, "maps"))
 	if err != nil {
 		return 0, err
@@ -95,8 +100,10 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 		if len(fields) < 6 || !strings.Contains(fields[1], "x") || !strings.HasPrefix(fields[5], "/") {
 			continue
 		}
+		// Some network file systems number one file in several ways.
 		mapped, err := os.Stat(filepath.Join(dir, "map_files", fields[0]))
-		if err != nil || !os.SameFile(mapped, wanted) {
+		isSame := err == nil && os.SameFile(mapped, wanted)
+		if !isSame && strings.TrimSpace(line[strings.Index(line, fields[5]):]) != name {
 			continue
 		}
 		begin, _, _ := strings.Cut(fields[0], "-")

@@ -20,8 +20,15 @@ type Named struct {
 	Indirect bool   // it is called once, to choose the function that has this name from then on (STT_GNU_IFUNC)
 }
 
+// NamedData is one name of a variable.
+type NamedData struct {
+	Named
+	IsThreadLocal bool
+	IsLocal       bool // to the file of the source: others may have the same name
+}
+
 // EveryDatum visits all names of the data of a file, with size 0 too. debug is its debug file; nil: it has none.
-func (f *File) EveryDatum(debug *File, visit func(n Named, isThreadLocal bool)) (err error) {
+func (f *File) EveryDatum(debug *File, visit func(NamedData)) (err error) {
 	defer RecoverTo(&err, "read symbols")
 	err = f.everyDatum(elf.SHT_SYMTAB, visit)
 	if debug != nil {
@@ -30,7 +37,7 @@ func (f *File) EveryDatum(debug *File, visit func(n Named, isThreadLocal bool)) 
 	return errors.Join(err, f.everyDatum(elf.SHT_DYNSYM, visit))
 }
 
-func (f *File) everyDatum(t elf.SectionType, visit func(n Named, isThreadLocal bool)) error {
+func (f *File) everyDatum(t elf.SectionType, visit func(NamedData)) error {
 	table, ok := f.symbolTable(t)
 	if !ok {
 		return nil
@@ -46,7 +53,10 @@ func (f *File) everyDatum(t elf.SectionType, visit func(n Named, isThreadLocal b
 			return true, nil
 		}
 		if name, ok := text.name(s.name); ok {
-			visit(Named{Name: withoutVersion(name), Address: s.value, Size: s.size}, kind == elf.STT_TLS)
+			visit(NamedData{
+				Named:         Named{Name: withoutVersion(name), Address: s.value, Size: s.size},
+				IsThreadLocal: kind == elf.STT_TLS, IsLocal: elf.ST_BIND(s.info) == elf.STB_LOCAL,
+			})
 		}
 		return true, nil
 	})

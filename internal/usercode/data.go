@@ -1,11 +1,13 @@
 package usercode
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wprof/internal/cli"
@@ -27,17 +29,23 @@ var errThreadLocal = errors.New("it is thread-local: each thread has one of its 
 func (f *File) Datum(name string) (Datum, error) {
 	m := newMatcher(name)
 	m.isGlob = false
-	found := map[uint64]Datum{}
+	found, global := map[uint64]Datum{}, map[uint64]Datum{}
 	isThreadLocal := false
-	err := f.symbols.EveryDatum(f.debugFile(), func(n symbol.Named, threadLocal bool) {
+	err := f.symbols.EveryDatum(f.debugFile(), func(n symbol.NamedData) {
+		d := Datum{Name: name, Address: n.Address, Size: n.Size}
 		switch {
 		case !m.matches(n.Name):
-		case threadLocal:
+		case n.IsThreadLocal:
 			isThreadLocal = true
+		case n.IsLocal:
+			found[n.Address] = d
 		default:
-			found[n.Address] = Datum{Name: name, Address: n.Address, Size: n.Size}
+			found[n.Address], global[n.Address] = d, d
 		}
 	})
+	if len(global) > 0 {
+		found = global // it is what the linker means by the name
+	}
 	switch {
 	case err != nil:
 		return Datum{}, fmt.Errorf("find data of %s: %w", f.path, err)
@@ -59,11 +67,31 @@ func (f *File) Datum(name string) (Datum, error) {
 	return Datum{}, nil
 }
 
+// Data returns the variables whose names a pattern matches, sorted by name, and then by address.
+func (f *File) Data(pattern string) ([]Datum, error) {
+	m := newMatcher(pattern)
+	found := map[Datum]bool{}
+	err := f.symbols.EveryDatum(f.debugFile(), func(n symbol.NamedData) {
+		if !n.IsThreadLocal && n.Size > 0 && m.matches(n.Name) {
+			found[Datum{Name: symbol.Demangle(n.Name, symbol.DefaultForm), Address: n.Address, Size: n.Size}] = true
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("find data of %s: %w", f.path, err)
+	case len(found) == 0:
+		return nil, &NotFound{What: "variable", Name: pattern, Near: f.nearData(pattern)}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b Datum) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Size, b.Size))
+	}), nil
+}
+
 // nearData returns names of variables that a wrong name may have meant, best first.
 func (f *File) nearData(name string) []string {
 	var all []string
 	seen := map[string]bool{}
-	_ = f.symbols.EveryDatum(f.debugFile(), func(n symbol.Named, _ bool) { // Datum has reported it
+	_ = f.symbols.EveryDatum(f.debugFile(), func(n symbol.NamedData) { // Datum has reported it
 		if short := symbol.Demangle(n.Name, symbol.DefaultForm); !seen[short] && len(all) < maxNear {
 			seen[short] = true
 			all = append(all, short)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -287,5 +288,19 @@ func TestBreakpointsOfAKilledRecorder(t *testing.T) {
 	}
 	if n := len(read(t, file).of("watch:counter")); n != 100 {
 		t.Errorf("%d events of a process that has ended", n)
+	}
+}
+
+// --list has the variables of a file with their sizes, as -U takes them.
+func TestListOfVariables(t *testing.T) {
+	path := tools.Path("watched")
+	out := string(tools.Run(t, "wprof-record", "--list", "watch:"+path+":s*"))
+	for name, size := range map[string]string{"sum": "8 bytes", "small_one": "2 bytes", "state": "4 bytes"} {
+		if !regexp.MustCompile(`(?m)^watch:` + name + ` \(path:` + path + `\) +value ` + size + `$`).MatchString(out) {
+			t.Errorf("%s is not in\n%s", name, out)
+		}
+	}
+	if strings.Contains(out, "own") {
+		t.Errorf("a thread-local variable is in\n%s", out)
 	}
 }
