@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -93,6 +94,7 @@ type command struct {
 	release *os.File      // one byte starts it; closing without one ends it
 	failure *os.File      // the errno of a failed exec; closed by a successful one
 	traced  chan struct{} // nil: not at first; closed when it is no more
+	leave   sync.Once     // closes traced
 	left    chan struct{} // closed by the exec, or when there will be none
 	done    chan struct{}
 	status  int
@@ -167,7 +169,19 @@ func (c *command) Release() error {
 }
 
 // Cancel ends a command that was not released; it is harmless after Release.
-func (c *command) Cancel() { c.release.Close() }
+func (c *command) Cancel() {
+	c.release.Close()
+	c.untraced()
+}
+
+// untraced is called when nothing traces the command any more.
+func (c *command) untraced() {
+	c.leave.Do(func() {
+		if c.traced != nil {
+			close(c.traced)
+		}
+	})
+}
 
 // HasExecuted reports whether the exec is over.
 func (c *command) HasExecuted() bool {

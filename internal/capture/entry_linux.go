@@ -25,7 +25,7 @@ var errNotExecuted = errors.New("the command was not executed")
 // the breakpoints there, and lets it go on. It traces the command for that time, by one thread.
 func (r *recorder) watchCommand() error {
 	s := stopped{pid: r.command.PID(), isOver: r.isSignalled}
-	defer close(r.command.traced)
+	defer r.command.untraced()
 	if err := s.seize(); err != nil {
 		return fmt.Errorf("stop the command at its entry to set breakpoints (%w): start it, and name it by -p", err)
 	}

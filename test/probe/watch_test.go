@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,6 +179,17 @@ func TestWatchedProcess(t *testing.T) {
 	check(t, c.args("both"), []string{`{"before":905,"value":0}`, `{"before":0,"value":1}`, `{"before":1,"value":2}`})
 }
 
+// counterNow is what the workload says that its counter is.
+func counterNow(t *testing.T, w *tools.Workload) int {
+	t.Helper()
+	answer := do(w, "kernel")
+	n, err := strconv.Atoi(strings.TrimPrefix(answer[len(answer)-1], "counter="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // Threads that begin and end while breakpoints are set write once for each event.
 func TestThreadsThatBeginMeanwhile(t *testing.T) {
 	needBreakpoints(t)
@@ -185,9 +197,14 @@ func TestThreadsThatBeginMeanwhile(t *testing.T) {
 	stop := filepath.Join(t.TempDir(), "stop")
 	do(w, "churn "+stop)
 	defer os.WriteFile(stop, nil, 0o600)
-	c := watchRunning(t, w, []string{"-U", "watch:counter (pid:" + w.PIDText() + ", arg:before, arg:value) | id:churn |"}, "kernel")
-	events := c.of("churn")
-	if len(events) < 20 {
+	file := filepath.Join(t.TempDir(), "churn.wprof")
+	tools.Record(t, file, []string{"-U", "watch:counter (pid:" + w.PIDText() + ", arg:before, arg:value) | id:churn |"}, func() {
+		for first := counterNow(t, w); counterNow(t, w) < first+100; {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	events := read(t, file).of("churn")
+	if len(events) < 100 {
 		t.Fatalf("%d events", len(events))
 	}
 	for i := range events[1:] {
