@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -34,6 +35,8 @@ type breakpoint struct {
 	watch   probe.Watching
 	pid     int // 0: that of a command that has not begun, or of the kernel
 	events  []int
+	seen    map[int]bool // threads that have it, or have ended
+	threads []int        // for which an event was created
 }
 
 // breakpoints is how many there are.
@@ -146,8 +149,10 @@ func (b *breakpoint) openCPUs(program *ebpf.Program, address uint64) error {
 
 // openThreads creates an event for each thread. Threads that begin meanwhile inherit those of the thread that begins them, if it has them.
 func (b *breakpoint) openThreads(program *ebpf.Program, address uint64) error {
-	attr, seen := b.attr(address), make(map[int]bool)
-	first := 0 // a thread with its event
+	attr, isFirst := b.attr(address), b.seen == nil
+	if isFirst {
+		b.seen = make(map[int]bool)
+	}
 	for scan := range maxScans {
 		threads, err := threadsOf(b.pid)
 		if err != nil {
@@ -155,11 +160,11 @@ func (b *breakpoint) openThreads(program *ebpf.Program, address uint64) error {
 		}
 		uncovered := false
 		for _, tid := range threads {
-			if seen[tid] {
+			if b.seen[tid] {
 				continue
 			}
-			seen[tid] = true
-			if scan > 0 && first != 0 && freeBreakpoints(&attr, tid) <= freeBreakpoints(&attr, first) {
+			b.seen[tid] = true
+			if (scan > 0 || !isFirst) && b.hasInherited(&attr, tid) {
 				continue
 			}
 			switch err := b.add(&attr, program, tid, -1); {
@@ -168,16 +173,14 @@ func (b *breakpoint) openThreads(program *ebpf.Program, address uint64) error {
 				return b.explain(err)
 			default:
 				uncovered = true
-				if first == 0 {
-					first = tid
-				}
+				b.threads = append(b.threads, tid)
 			}
 		}
 		if !uncovered {
 			break
 		}
 	}
-	if first == 0 {
+	if len(b.threads) == 0 {
 		return fmt.Errorf("set a breakpoint at %s: process %d has ended", b.site.Name, b.pid)
 	}
 	return nil
@@ -193,16 +196,29 @@ func threadsOf(pid int) (tids []int, err error) {
 	return tids, err
 }
 
-// freeBreakpoints returns how many more breakpoints of a kind a thread can have. A thread that has inherited one has one fewer; nothing else
-// says whether it has.
-func freeBreakpoints(like *unix.PerfEventAttr, tid int) (n int) {
+// hasInherited reports whether a thread has the breakpoint from the one that has created it: then it can have no more others than a thread
+// of which that is known. Nothing else says it.
+func (b *breakpoint) hasInherited(attr *unix.PerfEventAttr, tid int) bool {
+	for _, known := range b.threads {
+		if free, alive := freeBreakpoints(attr, known); alive {
+			own, _ := freeBreakpoints(attr, tid)
+			return own <= free
+		}
+	}
+	return false
+}
+
+// freeBreakpoints returns how many more breakpoints of a kind a thread can have; alive is false if it has ended.
+func freeBreakpoints(like *unix.PerfEventAttr, tid int) (n int, alive bool) {
 	const most = 16
+	alive = true
 	attr := *like
 	attr.Bits = unix.PerfBitDisabled
 	var fds [most]int
 	for n < most {
 		fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err != nil {
+			alive = !errors.Is(err, unix.ESRCH)
 			break
 		}
 		fds[n] = fd
@@ -211,7 +227,7 @@ func freeBreakpoints(like *unix.PerfEventAttr, tid int) (n int) {
 	for _, fd := range fds[:n] {
 		_ = unix.Close(fd)
 	}
-	return n
+	return n, alive
 }
 
 func (b *breakpoint) add(attr *unix.PerfEventAttr, program *ebpf.Program, tid, cpu int) error {
@@ -241,13 +257,30 @@ func (b *breakpoint) explain(err error) error {
 }
 
 // startWatching enables all breakpoints, before the programs are armed: from then on no thread is without.
+//
+// A thread that was being created when its parent's event was created is in no list before it is complete: it is looked for once more. And one
+// whose parent's event is being enabled may inherit it as it was before: it is enabled by the second round.
 func (t *Tracer) startWatching() error {
-	for _, b := range t.watched {
-		if err := b.enable(); err != nil {
-			return err
+	for _, b := range slices.Backward(t.watched) { // it lacks those that were set last
+		if len(b.threads) > 0 {
+			if err := b.openThreads(t.collection.Programs[probeName(b.program)], b.site.Address); err != nil && !hasEnded(b.pid) {
+				return err
+			}
+		}
+	}
+	for range 2 {
+		for _, b := range t.watched {
+			if err := b.enable(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func hasEnded(pid int) bool {
+	_, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid)))
+	return err != nil
 }
 
 // seedWatched gives the programs, which are armed, what is in memory.
