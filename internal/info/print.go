@@ -67,6 +67,11 @@ func (r *Recording) printSession(w io.Writer) {
 	}
 	fact(w, "recorded", "%s", r.when())
 	r.printSchedule(w)
+	for _, c := range s.Config {
+		if c.Key == "snapshot" {
+			fact(w, "snapshot", "%s", name(c.Value))
+		}
+	}
 	r.printJumps(w)
 	if len(s.Command) > 0 {
 		factWords(w, "command", cmdline.Quoted(s.Command), ` \`)

@@ -28,6 +28,14 @@ func TestRequestedInstantIsShown(t *testing.T) {
 	}
 }
 
+// A folder of snapshots is understood without the messages of the recorder.
+func TestReasonOfASnapshotIsShown(t *testing.T) {
+	stream := fromtext.Stream(t, "section host=h boot_id=b open=1000000000\n config key=\"snapshot\" value=\"slow:req>50ms: thread 7 (worker), 60ms\"\nend close=+1s\n")
+	if got, _ := printed(t, stream); !strings.Contains(got, "\nsnapshot    slow:req>50ms: thread 7 (worker), 60ms\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func asJSON(t *testing.T, stream []byte) string {
 	t.Helper()
 	summary, err := Summarize(bytes.NewReader(stream))
