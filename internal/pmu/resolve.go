@@ -1,6 +1,7 @@
 package pmu
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,6 +51,9 @@ func (m *Machine) resolve(s *Spec, e *Event) (err error) {
 func (m *Machine) resolveNamed(name string, e *Event) error {
 	pmu := m.pmuOf(name)
 	if pmu == "" {
+		if one, rest, several := strings.Cut(name, ","); several && one != "" && rest != "" {
+			return errors.New("several events are several flags, as --pmu page-faults --pmu context-switches")
+		}
 		return fmt.Errorf("there is no such event; %s", suggest(name, m.allEvents()))
 	}
 	return m.resolvePMU(pmu, []Term{{Name: name}}, e)

@@ -93,6 +93,7 @@ func TestWrongEventsNameWhatIsNear(t *testing.T) {
 		"../cpu/event=1/":         "not a list of modifiers",
 		"a.b/event=1/":            "no PMU",
 		"iTLB-stores":             "no such event",
+		"page-faults,cycles":      "several events are several flags",
 		"L1-dcache-loads-x":       "no such event",
 		"a\nb":                    "printable",
 		strings.Repeat("a", 1025): "longer than",
