@@ -2,6 +2,7 @@ package around
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -80,6 +81,9 @@ func (p *parser) take(c string) bool {
 	return true
 }
 
+// recorders are words of the recorder's conditions, which have their name behind a colon.
+var recorders = []string{"slow", "offcpu", "runq"}
+
 // what reads the first word.
 func (p *parser) what(c *Condition) word {
 	at := p.pos
@@ -92,6 +96,13 @@ func (p *parser) what(c *Condition) word {
 		length := len(text)
 		if length == 0 {
 			length = min(1, len(p.rest()))
+		}
+		if w, name, _ := strings.Cut(text, ":"); name != "" && slices.Contains(recorders, w) {
+			if w == "slow" {
+				w = "span"
+			}
+			p.fail(at, length, []string{fmt.Sprintf("%s(%s)", w, name)}, "'%s' is as wprof-record --snapshot-on takes it, and no condition here", printable.Text(text))
+			return word{}
 		}
 		p.fail(at, length, cli.Nearest(text, allWords()), "'%s' is no condition; write span(ID), offcpu(NAME), runq(NAME), event(ID), %s, or a source such as syscall(NAME), block or irq", printable.Text(text), exitSignal)
 		return word{}
