@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
+	"wprof/internal/printable"
 	"wprof/internal/ringdata"
 	"wprof/internal/spool"
 )
@@ -16,12 +18,12 @@ type conditionSink struct {
 	decoders []ringdata.Decoder
 	scratch  []byte
 	threads  *threadTimes     // nil: no condition is about threads
-	fired    chan string      // reasons; those that find no room are dropped, because others are there
+	fired    chan firing      // conditions that hold; those that find no room are dropped, because others are there
 	checks   chan threadCheck // threads whose names are to be compared
 }
 
 func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
-	s := &conditionSink{sink: to, conditions: c, fired: make(chan string, 16), checks: make(chan threadCheck, 256)}
+	s := &conditionSink{sink: to, conditions: c, fired: make(chan firing, 16), checks: make(chan threadCheck, 256)}
 	if len(c.aboutThreads) > 0 {
 		s.threads = newThreadTimes(c.aboutThreads)
 		s.decoders = make([]ringdata.Decoder, rings)
@@ -80,10 +82,10 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
 		signal := le.Uint32(body[ringdata.ExitCode:]) & 0x7f
 		if body[ringdata.HdrFlags]&ringdata.FlagLast != 0 && signal != 0 && !isEndedOnPurpose(signal) {
-			s.reason(fmt.Sprintf("crash: process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal))
+			s.hold(firing{text: fmt.Sprintf("crash: process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal)})
 		}
 	case len(s.losses) > 0 && (kind == ringdata.KindLost || kind == ringdata.KindMissing && isLoss(body)):
-		s.reason("loss")
+		s.hold(firing{text: "loss"})
 	}
 }
 
@@ -93,16 +95,39 @@ func isLoss(b []byte) bool {
 }
 
 func (s *conditionSink) fire(c *Condition, tid uint32, took int64, slow bool) {
-	text := fmt.Sprintf("%s: thread %d", c.text, tid)
+	f := firing{text: c.text, tid: tid}
 	if slow {
-		text += ", " + limitText(took)
+		f.took = took
 	}
-	s.reason(text)
+	s.hold(f)
 }
 
-func (s *conditionSink) reason(text string) {
+// firing is a condition that holds. The thread's name is read when the snapshot is taken, not by the goroutine that drains.
+type firing struct {
+	text string
+	tid  uint32 // 0: it is about no thread
+	took int64  // of a slow span
+}
+
+// reason is what the snapshot says about it.
+func (f firing) reason() string {
+	text := f.text
+	if f.tid == 0 {
+		return text
+	}
+	text += fmt.Sprintf(": thread %d", f.tid)
+	if thread, _, _ := threadNames(f.tid); len(thread) > 0 {
+		text += " (" + printable.Text(string(bytes.TrimSuffix(thread, []byte("\n")))) + ")"
+	}
+	if f.took > 0 {
+		text += ", " + limitText(f.took)
+	}
+	return text
+}
+
+func (s *conditionSink) hold(f firing) {
 	select {
-	case s.fired <- text:
+	case s.fired <- f:
 	default:
 	}
 }

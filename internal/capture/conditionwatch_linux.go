@@ -15,11 +15,11 @@ import (
 func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{}) {
 	for {
 		select {
-		case reason := <-sink.fired:
-			s.snapshots.request(reason, true)
+		case f := <-sink.fired:
+			s.snapshots.request(f.reason, true)
 		case check := <-sink.checks:
 			if reason := sink.compareNames(check); reason != "" {
-				s.snapshots.request(reason, true)
+				s.snapshots.request(func() string { return reason }, true)
 			}
 		case <-finished:
 			return

@@ -31,7 +31,8 @@ type snapshots struct {
 	reason  string // of the snapshot that is to be taken; "": none is
 	ignored int    // triggers since the last one was taken
 	next    time.Time
-	taken   int // by triggers, for the limit
+	writing bool // one that was asked for
+	taken   int  // complete ones, for the limit
 }
 
 // maxExecs bounds the commands of --exec that run at a time.
@@ -53,16 +54,16 @@ func (n *snapshots) finish() {
 }
 
 // request asks for a snapshot. One that is already asked for, and not begun, stands for both. A condition is also ignored during the pause
-// after the last snapshot.
-func (n *snapshots) request(reason string, isCondition bool) {
+// after the last snapshot, and everything while the last one of --snapshot-count is written, and after it.
+func (n *snapshots) request(reason func() string, isCondition bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
-	if n.reason != "" || isCondition && now.Before(n.next) {
+	if n.reason != "" || isCondition && now.Before(n.next) || n.isLast() {
 		n.ignored++
 		return
 	}
-	n.reason = reason
+	n.reason = reason()
 	after := n.s.cfg.Flight.After
 	n.next = now.Add(n.s.cfg.Flight.Every + after)
 	n.flight.pinning.due.Store(proc.Monotonic() + after.Nanoseconds())
@@ -74,8 +75,27 @@ func (n *snapshots) take() (reason string, ignored int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	reason, ignored = n.reason, n.ignored
-	n.reason, n.ignored = "", 0
+	n.reason, n.ignored, n.writing = "", 0, true
 	return reason, ignored
+}
+
+// isLast reports whether the last snapshot of --snapshot-count is being written, or complete. It needs the lock.
+func (n *snapshots) isLast() bool {
+	taken := n.taken
+	if n.writing {
+		taken++
+	}
+	return n.s.cfg.Flight.Count > 0 && taken >= n.s.cfg.Flight.Count
+}
+
+// wrote says what became of the snapshot that take has begun.
+func (n *snapshots) wrote(complete bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.writing = false
+	if complete {
+		n.taken++
+	}
 }
 
 func (n *snapshots) run() {
@@ -97,6 +117,7 @@ func (n *snapshots) write(p pinned) {
 	defer collect(100, math.MaxInt64)()
 	path, summary, err := n.writeTo(p, reason)
 	n.flight.pinning.done <- p.pin
+	n.wrote(err == nil)
 	also := ""
 	if ignored > 0 {
 		also = fmt.Sprintf("; %s ignored since the last one", cli.Counted(uint64(ignored), "trigger"))
@@ -127,15 +148,17 @@ func (n *snapshots) write(p pinned) {
 
 // count ends the recording after the last snapshot that was asked for.
 func (n *snapshots) count() {
-	n.taken++
-	if n.taken == n.s.cfg.Flight.Count {
+	n.mu.Lock()
+	last := n.isLast()
+	n.mu.Unlock()
+	if last {
 		n.s.inv.Warnf("that was the last one of --snapshot-count, and the recording ends")
 		n.s.rec.Stop()
 	}
 }
 
 func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assemble.Summary, err error) {
-	if path, err = n.s.cfg.snapshotPath(); err != nil {
+	if path, err = n.s.cfg.snapshotPath(time.Now().Add(time.Duration(p.closed - proc.Monotonic()))); err != nil {
 		return "", summary, err
 	}
 	recorded, err := n.s.rec.spoolOf(p)
@@ -198,10 +221,11 @@ func (n *snapshots) wait() {
 	}
 }
 
-// snapshotPath is the name of the next snapshot: with the time in the folder of --keep, else the output's with a number.
-func (cfg *Config) snapshotPath() (string, error) {
+// snapshotPath is the name of the next snapshot: with the time at which its window ended in the folder of --keep, else the output's with a
+// number.
+func (cfg *Config) snapshotPath(ended time.Time) (string, error) {
 	if keep := cfg.Flight.Keep; keep != nil {
-		return firstFree(keep.prefix()+time.Now().UTC().Format(keepTime), 0)
+		return firstFree(keep.prefix()+ended.UTC().Format(keepTime), 0)
 	}
 	if cfg.Output == "" || cfg.Output == "-" {
 		return "", errors.New("it has no name on standard output: give -o FILE or --keep FOLDER")

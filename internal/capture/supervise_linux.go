@@ -71,7 +71,7 @@ func (s *session) snapshotOnSignal(finished <-chan struct{}) {
 	for {
 		select {
 		case <-s.asked:
-			s.snapshots.request("SIGUSR1", false)
+			s.snapshots.request(func() string { return "SIGUSR1" }, false)
 		case <-finished:
 			return
 		}
