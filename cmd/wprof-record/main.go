@@ -67,12 +67,12 @@ func tool() cli.Tool {
 				{Name: "metadata", Aliases: []string{"M"}, Kind: cli.List, Value: "KEY=VALUE", Usage: "Store a note in the capture."},
 			}},
 			{Title: "Snapshots of a flight recorder", Flags: []cli.Flag{
-				{Name: "snapshot-on", Kind: cli.List, Value: "CONDITION", Check: capture.CheckCondition, Usage: "Also take a snapshot when a condition holds. ID: an event of the probe with this id (-U). slow:ID>50ms: a span of it that was longer. offcpu:GLOB>100ms: a thread, by its name or its process's, that comes back after a longer time off its CPU. runq:GLOB>20ms: one that waited longer for a CPU. crash: a process that is ended by a signal other than SIGHUP, SIGINT, SIGPIPE and SIGTERM. loss: events are lost. May be repeated."},
+				{Name: "snapshot-on", Kind: cli.List, Value: "CONDITION", Check: capture.CheckCondition, Usage: "Also take a snapshot when a condition holds. ID: an event of the probe with this id (-U). slow:ID>50ms: a span of it that was longer. offcpu:GLOB>100ms: a thread, by its name or its process's, that comes back after a longer time off its CPU. runq:GLOB>20ms: one that waited longer for a CPU. crash: a process that is ended by a signal other than SIGHUP, SIGINT, SIGPIPE and SIGTERM. loss: events are lost. Needs -o or --keep."},
 				{Name: "keep", Kind: cli.String, Value: "FOLDER[,N[,SIZE]]", Files: true, Check: capture.CheckKeep, Usage: "Write snapshots to FOLDER, with the host and the time in their names, and keep the newest N, and SIZE in all; 0: no limit. Without -o, the window at the end goes to FOLDER/HOST.wprof."},
 				{Name: "exec", Kind: cli.String, Value: "COMMAND", Usage: "Run a shell command with the name of each snapshot as its argument when that is complete."},
 				{Name: "after", Kind: cli.Duration, Value: "DURATION", Default: "0s", Usage: "Time from the trigger to the end of the snapshot's window."},
 				{Name: "snapshot-every", Kind: cli.Duration, Value: "DURATION", Default: "0s", Usage: "Pause after a snapshot in which conditions are ignored."},
-				{Name: "snapshot-count", Kind: cli.Int, Value: "N", Usage: "End the recording after N snapshots."},
+				{Name: "snapshot-count", Kind: cli.Int, Value: "N", Usage: "End the recording after N snapshots; the last window is then written too."},
 			}},
 			filter.Flags(),
 			{Title: "Loss and cost", Flags: []cli.Flag{

@@ -41,6 +41,7 @@ const shortestThreadLimit = 10 * time.Millisecond
 func ParseCondition(text string) (*Condition, error) {
 	c := &Condition{text: text}
 	before, limit, limited := strings.Cut(text, ">")
+	before, limit = strings.TrimSpace(before), strings.TrimSpace(limit)
 	word, name, named := strings.Cut(before, ":")
 	switch {
 	case text == "crash":
@@ -59,7 +60,7 @@ func ParseCondition(text string) (*Condition, error) {
 	case word == "runq" && named:
 		c.kind = onRunq
 	default:
-		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss", text)
+		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss%s", text, conditionHint(before, limit))
 	}
 	c.name = name
 	if !limited {
@@ -82,6 +83,22 @@ func ParseCondition(text string) (*Condition, error) {
 		c.name = "*"
 	}
 	return c, nil
+}
+
+// conditionHint is advice on a condition that is written as wprof-filter --around takes it, or without a colon; "": there is none.
+func conditionHint(before, limit string) string {
+	if limit == "" {
+		return ""
+	}
+	word, rest, _ := strings.Cut(before, "(")
+	word, name := strings.TrimSpace(word), strings.TrimSuffix(rest, ")")
+	switch {
+	case word == "span" && name != "":
+		word = "slow"
+	case word != "offcpu" && word != "runq":
+		return ""
+	}
+	return fmt.Sprintf("; write %s:%s>%s", word, name, limit)
 }
 
 // interval is how often records have to be looked at.
@@ -138,9 +155,13 @@ func (cfg *Config) conditions() (*conditions, error) {
 
 // addProbe finds the event type that a condition names.
 func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) error {
-	found := false
+	found, spans := false, false
 	for i, t := range types {
 		if string(t.Def.Probe) == one.name {
+			if slices.ContainsFunc(t.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_EVENTS) }) {
+				return cli.Usagef("--snapshot-on %s: events of this probe are counted in the kernel, where no condition is", one.text)
+			}
+			spans = spans || t.Def.Shape != uint32(format.TypeShape_SHAPE_INSTANT)
 			number := ringdata.TypeTracepoint + uint32(i)
 			c.byType[number] = append(c.byType[number], one)
 			found = true
@@ -148,6 +169,9 @@ func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) er
 	}
 	if !found {
 		return cli.Usagef("--snapshot-on %s: no probe has the id %s; -U defines probes", one.text, one.name)
+	}
+	if one.kind == onSlow && !spans {
+		return cli.Usagef("--snapshot-on %s: the events of this probe are no spans, as those of uspan: and of two probes with ~~ are", one.text)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ func TestConditionsAreParsed(t *testing.T) {
 		"offcpu:nginx*>1.5s": {kind: onOffCPU, name: "nginx*", limit: 15e8},
 		"runq:>20ms":         {kind: onRunq, name: "*", limit: 20e6},
 		"runq:a:b>20ms":      {kind: onRunq, name: "a:b", limit: 20e6},
+		"slow:req > 50ms":    {kind: onSlow, name: "req", limit: 50e6},
 	} {
 		want.text = text
 		if got, err := ParseCondition(text); err != nil || *got != want {
@@ -35,8 +36,11 @@ func TestConditionsAreParsed(t *testing.T) {
 		"slow:req>5":   "has no unit",
 		"other:x>5ms":  "is none of ID",
 		"crash>5ms":    "is none of ID",
-		"offcpu>100ms": "is none of ID",
-		"runq:>5ms":    "at least 10ms",
+		"offcpu>100ms": "is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss; write offcpu:>100ms",
+
+		"span(req) > 50ms":      "; write slow:req>50ms",
+		"offcpu(nginx*) > 50ms": "; write offcpu:nginx*>50ms",
+		"runq:>5ms":             "at least 10ms",
 	} {
 		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -131,6 +131,9 @@ func (cfg *Config) setFlight(inv *cli.Invocation) (err error) {
 		f.On = append(f.On, c)
 	}
 	if !inv.IsSet("keep") {
+		if len(f.On) > 0 && (cfg.Output == "" || cfg.Output == "-") {
+			return cli.Usagef("--snapshot-on: a snapshot has no name on standard output: give -o FILE or --keep FOLDER")
+		}
 		return nil
 	}
 	if f.Keep, err = ParseKeep(inv.String("keep")); err != nil {

@@ -88,7 +88,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 			condition: "slow:st>500us", flags: []string{"-U", "uspan:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
 			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.2").Wait()) },
 			cause:    func(t *testing.T) { _ = steadyNamed(t) },
-			want:     `slow:st>500us: thread \d+, \d+(\.\d+)?ms`,
+			want:     `slow:st>500us: thread \d+( \(\S+\))?, \d+(\.\d+)?ms`,
 		},
 		"an event of a probe": {
 			condition: "st", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st |"},

@@ -264,6 +264,42 @@ func TestRecordingEndsAfterItsLastSnapshot(t *testing.T) {
 	}
 }
 
+// Triggers that come while the last snapshot is written do not lead to another one.
+func TestLastSnapshotOfAStormIsTheLastOne(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := tools.DiskFolder(t)
+	r := tools.Start(t, "-F500ms", "--no-stacks", "-U", "tp:sched:sched_switch | id:any, limit:1000 |", "--snapshot-on=any", "--snapshot-count=1", "-o", filepath.Join(dir, "x.wprof"))
+	if status := r.Wait(); status != 0 {
+		t.Errorf("status %d: %s", status, r.Stderr.String())
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"x.1.wprof", "x.wprof"}) {
+		t.Errorf("the folder holds %v", left)
+	}
+}
+
+// A condition that can never hold is refused, and not waited for.
+func TestConditionsThatNeverHoldAreRefused(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for probe, want := range map[string]string{
+		"tp:sched:sched_switch | id:it |":                "--snapshot-on slow:it>50ms: the events of this probe are no spans, as those of uspan: and of two probes with ~~ are",
+		"kspan:do_sys_openat2 | id:it, count |":          "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is",
+		"tp:sched:sched_switch | id:it, count, by:cpu |": "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is",
+	} {
+		r := tools.Try(t, time.Minute, nil, "wprof-record", "-F", "-U", probe, "--snapshot-on=slow:it>50ms", "-d100ms", "-o", filepath.Join(t.TempDir(), "x"))
+		if said := string(r.Stderr); r.Status != 2 || said != "wprof-record: "+want+"\n" {
+			t.Errorf("%s: status %d: %q, want 2: %q", probe, r.Status, said, want)
+		}
+	}
+}
+
+func TestConditionNeedsANameForItsSnapshots(t *testing.T) {
+	r := tools.Try(t, time.Minute, nil, "wprof-record", "-F", "--snapshot-on=crash")
+	want := "wprof-record: --snapshot-on: a snapshot has no name on standard output: give -o FILE or --keep FOLDER\n"
+	if said := string(r.Stderr); r.Status != 2 || said != want {
+		t.Errorf("status %d: %q, want 2: %q", r.Status, said, want)
+	}
+}
+
 func TestServiceFileIsValid(t *testing.T) {
 	verify, err := exec.LookPath("systemd-analyze")
 	if err != nil {
