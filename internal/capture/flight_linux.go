@@ -184,10 +184,10 @@ type flight struct {
 	round   int64        // time of the last round
 	began   int64        // when the generation began
 
-	mu   sync.Mutex
-	news flightNews
+	mu      sync.Mutex
+	updates flightUpdates // that the goroutine has not taken yet
 
-	more    chan struct{} // one element: there are news, or stopped was closed
+	more    chan struct{} // one element: there are updates, or stopped was closed
 	ready   chan basePart
 	stopped chan struct{}
 	done    chan struct{}
@@ -196,8 +196,8 @@ type flight struct {
 	programs []flightPrograms // of the generations that may be kept, with mu
 }
 
-// flightNews are side-band records, and the beginnings of generations between them.
-type flightNews struct {
+// flightUpdates are side-band records, and the beginnings of generations between them.
+type flightUpdates struct {
 	bytes       []byte
 	generations []newGeneration
 }
@@ -222,8 +222,8 @@ type flightPrograms struct {
 }
 
 const (
-	// maxNews and maxNewGenerations bound what the goroutine has not taken yet; it takes milliseconds.
-	maxNews           = 64 << 20
+	// maxUpdateBytes and maxNewGenerations bound the updates; the goroutine takes them within milliseconds.
+	maxUpdateBytes    = 64 << 20
 	maxNewGenerations = 1 << 10
 	// baseCost: a base is made at most every baseCost times the time that it takes to make.
 	baseCost = 50
@@ -277,11 +277,12 @@ func (f *flight) signal() {
 	}
 }
 
-// tell notes something for the goroutine. It allocates nothing once there is room for what is usual.
-func (f *flight) tell(records []byte, generation uint32) {
+// note adds side-band records, and the beginning of a generation after them if that is not 0, to the updates. It allocates nothing once there
+// is room for what is usual.
+func (f *flight) note(records []byte, generation uint32) {
 	f.mu.Lock()
-	n := &f.news
-	if len(n.bytes)+len(records) <= maxNews && len(n.generations) < maxNewGenerations {
+	n := &f.updates
+	if len(n.bytes)+len(records) <= maxUpdateBytes && len(n.generations) < maxNewGenerations {
 		n.bytes = append(n.bytes, records...)
 		if generation != 0 {
 			n.generations = append(n.generations, newGeneration{generation, f.round, len(n.bytes)})
@@ -298,7 +299,7 @@ type flightSink struct {
 }
 
 func (s *flightSink) Sideband(records []byte) error {
-	s.flight.tell(records, 0)
+	s.flight.note(records, 0)
 	return s.sink.Sideband(records)
 }
 
@@ -311,7 +312,7 @@ func (s *flightSink) Round(round spool.Round) error {
 func (f *flight) bumped(generation uint32, now int64) {
 	if f != nil {
 		f.began = now
-		f.tell(nil, generation)
+		f.note(nil, generation)
 	}
 }
 
@@ -385,7 +386,7 @@ type heldFile struct {
 func (f *flight) follow() {
 	defer close(f.done)
 	g := &flightFollower{flight: f, state: sideband.NewState()}
-	var news flightNews
+	var updates flightUpdates
 	for {
 		select {
 		case <-f.more:
@@ -393,16 +394,16 @@ func (f *flight) follow() {
 			return
 		}
 		f.mu.Lock()
-		news, f.news = f.news, flightNews{bytes: news.bytes[:0], generations: news.generations[:0]}
+		updates, f.updates = f.updates, flightUpdates{bytes: updates.bytes[:0], generations: updates.generations[:0]}
 		f.mu.Unlock()
-		if !g.take(&news) {
+		if !g.take(&updates) {
 			return
 		}
 	}
 }
 
-// take returns false when the recording ends.
-func (g *flightFollower) take(n *flightNews) bool {
+// take follows updates. It returns false when the recording ends.
+func (g *flightFollower) take(n *flightUpdates) bool {
 	records := bytes.Clone(n.bytes) // the state keeps them for a while
 	from := 0
 	for _, one := range n.generations {
@@ -416,7 +417,7 @@ func (g *flightFollower) take(n *flightNews) bool {
 	return true
 }
 
-// begin makes the base of a generation if one may be made.
+// begin makes the base of a generation if one may be made. It returns false when the recording ends.
 func (g *flightFollower) begin(n *newGeneration) bool {
 	g.notePrograms(n.number)
 	if now := proc.Monotonic(); now >= g.next {
