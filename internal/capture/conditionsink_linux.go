@@ -66,17 +66,11 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	case s.threads != nil && kind == ringdata.KindRename && len(body) >= ringdata.RenameSize:
 		s.threads.identify(body[ringdata.RenameIdent:])
 	case kind == ringdata.KindTyped && len(s.byType) > 0 && len(body) >= ringdata.TypedSize:
-		for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
-			started := int64(le.Uint64(body[ringdata.TypedStart:]))
-			took := int64(le.Uint64(body[ringdata.HdrTS:])) - started
-			if c.kind == onEvent || started > 0 && took > c.limit {
-				s.fire(c, le.Uint32(body[ringdata.HdrTID:]), took, c.kind == onSlow)
-			}
-		}
+		s.typed(body)
 	case kind == ringdata.KindInstant && len(s.byType) > 0 && len(body) >= ringdata.InstantSize:
 		for _, c := range s.byType[le.Uint32(body[ringdata.InstantType:])] {
 			if c.kind == onEvent {
-				s.fire(c, le.Uint32(body[ringdata.HdrTID:]), 0, false)
+				s.fire(c, body, 0)
 			}
 		}
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
@@ -94,9 +88,22 @@ func isLoss(b []byte) bool {
 	return len(b) >= ringdata.MissingSize && binary.LittleEndian.Uint32(b[ringdata.MissingCause:]) != ringdata.MissingCauseLimit
 }
 
-func (s *conditionSink) fire(c *Condition, tid uint32, took int64, slow bool) {
-	f := firing{text: c.text, tid: tid}
-	if slow {
+// typed compares an event of a type that conditions name, and the length of a span.
+func (s *conditionSink) typed(body []byte) {
+	le := binary.LittleEndian
+	started := int64(le.Uint64(body[ringdata.TypedStart:]))
+	took := int64(le.Uint64(body[ringdata.HdrTS:])) - started
+	for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
+		if c.kind == onEvent || started > 0 && took > c.limit {
+			s.fire(c, body, took)
+		}
+	}
+}
+
+// fire reports an event that meets a condition.
+func (s *conditionSink) fire(c *Condition, body []byte, took int64) {
+	f := firing{text: c.text, tid: binary.LittleEndian.Uint32(body[ringdata.HdrTID:])}
+	if c.kind == onSlow {
 		f.took = took
 	}
 	s.hold(f)

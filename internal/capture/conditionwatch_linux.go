@@ -11,7 +11,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// watchConditions asks for a snapshot whenever a condition holds.
+// watchConditions requests a snapshot whenever a condition holds.
 func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{}) {
 	for {
 		select {
@@ -27,7 +27,7 @@ func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{})
 	}
 }
 
-// compareNames returns which condition a thread fulfils, by its name and its process's; "": none.
+// compareNames returns which condition a thread meets, by its name and its process's; "": none.
 func (s *conditionSink) compareNames(check threadCheck) (reason string) {
 	thread, process, pid := check.names.strings()
 	if pid == 0 {
@@ -36,26 +36,27 @@ func (s *conditionSink) compareNames(check threadCheck) (reason string) {
 	if pid == os.Getpid() {
 		return ""
 	}
-	matched := [2]bool{}
+	matchesOff, matchesWait := false, false
 	for _, c := range s.aboutThreads {
-		kind, took, what := 0, check.off, "off its CPU"
-		if c.kind == onRunq {
-			kind, took, what = 1, check.wait, "waiting for a CPU"
-		}
 		if !glob.Match(c.name, thread) && !glob.Match(c.name, process) {
 			continue
 		}
-		matched[kind] = true
+		took, what := check.off, "off its CPU"
+		if c.kind == onRunq {
+			took, what, matchesWait = check.wait, "waiting for a CPU", true
+		} else {
+			matchesOff = true
+		}
 		if took > c.limit {
 			return fmt.Sprintf("%s: thread %d (%s) was %s for %s", c.text, check.tid, printable.Text(string(thread)), what, limitText(took))
 		}
 	}
 	until := proc.Monotonic() + quietFor
-	if !matched[0] && check.off > 0 {
-		s.threads.passes(threadCheck{tid: check.tid, off: 1, until: until})
+	if !matchesOff && check.off > 0 {
+		s.threads.ignore(quietThread{tid: check.tid, until: until})
 	}
-	if !matched[1] && check.wait > 0 {
-		s.threads.passes(threadCheck{tid: check.tid, wait: 1, until: until})
+	if !matchesWait && check.wait > 0 {
+		s.threads.ignore(quietThread{tid: check.tid, isWaiting: true, until: until})
 	}
 	return ""
 }

@@ -11,13 +11,15 @@ import (
 // after the other, so the records of a thread come out of order within a round. Rounds are not longer than the limits, so that a time which
 // is too long began in an earlier round, and ended when the thread came to a CPU first in this one.
 type threadTimes struct {
-	shortest [2]int64 // limits off the CPU and waiting; 0: there is none
-	entries  []threadEntry
-	round    uint32
-	touched  []uint32 // indices of entries with records in this round
+	// The shortest limits of conditions, ns; 0: there is none.
+	offLimit, waitLimit int64
 
-	mu     sync.Mutex
-	passed []threadCheck // whose names match no condition
+	entries []threadEntry
+	round   uint32
+	touched []uint32 // indices of entries with records in this round
+
+	mu    sync.Mutex
+	quiet []quietThread // found since the last round
 }
 
 // threadEntry has the last times of a thread. Threads whose tids differ by a multiple of the number of entries take turns.
@@ -29,8 +31,8 @@ type threadEntry struct {
 
 	now roundTimes
 
-	quietOff, quietRun int64 // until then the thread's name is known to match no condition
-	names              identity
+	quietOff, quietWait int64 // until then the thread's name is known to match no condition
+	names               identity
 }
 
 // roundTimes are the first and last times of a round; 0: there was none.
@@ -40,7 +42,7 @@ type roundTimes struct {
 	runnable, ended               bool // of lastLeft
 }
 
-// identity is what records of a fork, exec or rename say of a thread; pid 0: there was none.
+// identity has the names of a thread from records of a fork, exec or rename; pid 0: there was none.
 type identity struct {
 	pid             uint32
 	thread, process [16]byte
@@ -51,7 +53,13 @@ type threadCheck struct {
 	tid       uint32
 	off, wait int64 // ns; 0: not too long
 	names     identity
-	until     int64
+}
+
+// quietThread is a thread whose name matches no condition about times off the CPU, or about waiting.
+type quietThread struct {
+	tid       uint32
+	isWaiting bool  // it is about waiting
+	until     int64 // when its name is compared again
 }
 
 // taskDead is TASK_DEAD in include/linux/sched.h.
@@ -61,19 +69,19 @@ const (
 	threadEntries = 1 << 15
 	// quietFor is how long a thread whose name matches nothing is not looked at again, ns: it may get another name.
 	quietFor = 2e9
-	// maxPassed bounds the threads of a round whose names match nothing.
-	maxPassed = 1024
+	// maxQuiet bounds the threads that are found between two rounds.
+	maxQuiet = 1024
 )
 
 func newThreadTimes(all []*Condition) *threadTimes {
 	t := &threadTimes{entries: make([]threadEntry, threadEntries), round: 1}
 	for _, c := range all {
-		i := 0
+		shortest := &t.offLimit
 		if c.kind == onRunq {
-			i = 1
+			shortest = &t.waitLimit
 		}
-		if t.shortest[i] == 0 || c.limit < t.shortest[i] {
-			t.shortest[i] = c.limit
+		if *shortest == 0 || c.limit < *shortest {
+			*shortest = c.limit
 		}
 	}
 	return t
@@ -93,7 +101,7 @@ func (t *threadTimes) entry(tid uint32) *threadEntry {
 	return e
 }
 
-// take takes a whole switch or waking.
+// take takes an unpacked switch or waking.
 func (t *threadTimes) take(b []byte) {
 	le := binary.LittleEndian
 	at := int64(le.Uint64(b[ringdata.HdrTS:]))
@@ -144,22 +152,22 @@ func (t *threadTimes) identify(b []byte) {
 	e.names.pid = le.Uint32(b[ringdata.IdentPID:])
 	copy(e.names.thread[:], b[ringdata.IdentComm:][:ringdata.IdentCommSize])
 	copy(e.names.process[:], b[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize])
-	e.quietOff, e.quietRun = 0, 0
+	e.quietOff, e.quietWait = 0, 0
 }
 
 // endRound calls check with the threads that were off their CPUs, or waited for one, for too long.
 func (t *threadTimes) endRound(check func(threadCheck)) {
 	t.mu.Lock()
-	for _, p := range t.passed {
-		switch e := &t.entries[p.tid%threadEntries]; {
-		case e.tid != p.tid:
-		case p.off > 0:
-			e.quietOff = p.until
+	for _, q := range t.quiet {
+		switch e := &t.entries[q.tid%threadEntries]; {
+		case e.tid != q.tid:
+		case q.isWaiting:
+			e.quietWait = q.until
 		default:
-			e.quietRun = p.until
+			e.quietOff = q.until
 		}
 	}
-	t.passed = t.passed[:0]
+	t.quiet = t.quiet[:0]
 	t.mu.Unlock()
 	for _, i := range t.touched {
 		e := &t.entries[i]
@@ -178,7 +186,7 @@ func (t *threadTimes) waits(e *threadEntry) (off, wait int64) {
 	if e.left == 0 || came == 0 {
 		return 0, 0
 	}
-	if limit := t.shortest[0]; limit > 0 && came-e.left > limit && came > e.quietOff {
+	if t.offLimit > 0 && came-e.left > t.offLimit && came > e.quietOff {
 		off = came - e.left
 	}
 	since := e.woken
@@ -187,7 +195,7 @@ func (t *threadTimes) waits(e *threadEntry) (off, wait int64) {
 	} else if since <= e.left {
 		since = e.now.firstWoken
 	}
-	if limit := t.shortest[1]; limit > 0 && since >= e.left && came-since > limit && came > e.quietRun {
+	if t.waitLimit > 0 && since >= e.left && came-since > t.waitLimit && came > e.quietWait {
 		wait = came - since
 	}
 	return off, wait
@@ -207,11 +215,11 @@ func (e *threadEntry) carry() {
 	e.woken = max(e.woken, n.lastWoken)
 }
 
-// passes notes that a thread's name matches no condition about times off the CPU, or waiting.
-func (t *threadTimes) passes(c threadCheck) {
+// ignore leaves out a thread for a while.
+func (t *threadTimes) ignore(q quietThread) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.passed) < maxPassed {
-		t.passed = append(t.passed, c)
+	if len(t.quiet) < maxQuiet {
+		t.quiet = append(t.quiet, q)
 	}
 }
