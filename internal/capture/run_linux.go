@@ -91,9 +91,9 @@ func run(inv *cli.Invocation, boost *booster) error {
 	}
 	defer out.Abort()
 	if cfg.Flight != nil {
-		s.asked = make(chan os.Signal, 1)
-		signal.Notify(s.asked, unix.SIGUSR1) // before it can end the recorder
-		defer signal.Stop(s.asked)
+		s.sigusr1 = make(chan os.Signal, 1)
+		signal.Notify(s.sigusr1, unix.SIGUSR1) // before it can end the recorder
+		defer signal.Stop(s.sigusr1)
 	}
 	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
@@ -105,7 +105,7 @@ type session struct {
 	cfg         *Config
 	out         *cli.Output
 	description *format.Session
-	isLast      bool // the window was prepared at the last moment
+	isLate      bool // the window is prepared at the last moment
 	started     int64
 	written     counter // what went to out
 	command     *command
@@ -114,7 +114,7 @@ type session struct {
 	spool       *spool.Writer
 	rec         *recorder
 	boost       *booster
-	asked       chan os.Signal // SIGUSR1 to a flight recorder
+	sigusr1     chan os.Signal // SIGUSR1 to a flight recorder
 	snapshots   *snapshots     // nil: no flight recorder
 	stats       io.Closer      // nil: the kernel does not measure the programs
 	summary     assemble.Summary

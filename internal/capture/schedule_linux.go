@@ -113,7 +113,7 @@ func (s *session) awaitPreparation() error {
 	}
 	s.cfg.Kernel.Preloaded.Release()
 	s.cfg.Kernel.Preloaded = nil // it is large
-	t, err := newTrigger("preparation", at)
+	t, err := newTrigger("preparation", s.cfg.Schedule.Prepare, at)
 	if err != nil {
 		return err
 	}
@@ -141,21 +141,14 @@ func (s *session) followClock(t *trigger, least time.Duration) error {
 		t.at = next
 	}
 	late := -t.at.Left(now)
-	if late > onTime && s.isLast {
+	if late > onTime && s.isLate {
 		return s.overrun(late)
 	}
 	if late > tolerance {
 		return fmt.Errorf("the %s time (%s) passed %s ago, while the machine was suspended or because its clock was set: nothing was recorded",
-			t.name, s.specOf(t), late.Round(time.Millisecond))
+			t.name, t.spec, late.Round(time.Millisecond))
 	}
 	return nil
-}
-
-func (s *session) specOf(t *trigger) string {
-	if t.name == "preparation" {
-		return s.cfg.Schedule.Prepare.Text
-	}
-	return s.cfg.Schedule.Activate.Text
 }
 
 // gatherAhead is how long before the opening gather is called.
@@ -193,8 +186,8 @@ func (s *session) awaitActivation() (at when.Instant, err error) {
 	if left < 0 {
 		return at, s.overrun(-left)
 	}
-	s.isLast = left < s.rec.beginAhead() || !s.rec.gathered && left < gatherLeast
-	t, err := newTrigger("activation", at)
+	s.isLate = left < s.rec.beginAhead() || !s.rec.gathered && left < gatherLeast
+	t, err := newTrigger("activation", s.cfg.Schedule.Activate, at)
 	if err != nil {
 		return at, err
 	}
@@ -270,7 +263,7 @@ func (s *session) begin(at when.Instant) error {
 	if at.IsSet() {
 		s.rec.openAt = at.Monotonic(clocks)
 		s.rec.openBy = s.rec.openAt + tolerance.Nanoseconds()
-		if s.isLast {
+		if s.isLate {
 			s.rec.openBy = s.rec.openAt + onTime.Nanoseconds()
 		}
 		s.description.Requested = s.rec.openAt
@@ -278,7 +271,7 @@ func (s *session) begin(at when.Instant) error {
 	return s.rec.begin(s.description)
 }
 
-// notOpened turns the error of a window that did not open into a sentence.
+// notOpened explains the error of a window that did not open.
 func (s *session) notOpened(err error) error {
 	if errors.Is(err, errLate) {
 		return s.overrun(time.Duration(proc.Monotonic() - s.rec.openAt))
@@ -286,7 +279,7 @@ func (s *session) notOpened(err error) error {
 	return err
 }
 
-// lateText says that the window opened late; "": it did not.
+// lateText reports that the window opened late; "": it did not.
 func (s *session) lateText() string {
 	if late := time.Duration(s.rec.openedAt - s.rec.openAt); s.rec.openAt != 0 && late >= onTime {
 		return fmt.Sprintf("the window opened %s after the requested instant", late.Round(time.Millisecond))

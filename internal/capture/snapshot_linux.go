@@ -53,7 +53,7 @@ func (n *snapshots) finish() {
 	<-n.done
 }
 
-// request asks for a snapshot. One that is already asked for, and not begun, stands for both. A condition is also ignored during the pause
+// request requests a snapshot. One that was requested before, and has not begun, stands for both. A condition is also ignored during the pause
 // after the last snapshot, and everything while the last one of --snapshot-count is written, and after it.
 func (n *snapshots) request(reason func() string, isCondition bool) {
 	n.mu.Lock()
@@ -110,7 +110,7 @@ func (n *snapshots) run() {
 	}
 }
 
-// write writes one snapshot and says what became of it. The recording goes on whatever happens.
+// write writes one snapshot and reports it, or why it failed. The recording goes on whatever happens.
 func (n *snapshots) write(p pinned) {
 	reason, ignored := n.take()
 	began := time.Now()
@@ -146,7 +146,7 @@ func (n *snapshots) write(p pinned) {
 	n.count()
 }
 
-// count ends the recording after the last snapshot that was asked for.
+// count ends the recording after the last snapshot of --snapshot-count.
 func (n *snapshots) count() {
 	n.mu.Lock()
 	last := n.isLast()

@@ -58,7 +58,7 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
-// snapshotOnSignal asks for a snapshot at each SIGUSR1, and when a condition holds.
+// snapshotOnSignal requests a snapshot at each SIGUSR1, and when a condition holds.
 func (s *session) snapshotOnSignal(finished <-chan struct{}) {
 	select {
 	case <-s.rec.opened:
@@ -70,7 +70,7 @@ func (s *session) snapshotOnSignal(finished <-chan struct{}) {
 	}
 	for {
 		select {
-		case <-s.asked:
+		case <-s.sigusr1:
 			s.snapshots.request(func() string { return "SIGUSR1" }, false)
 		case <-finished:
 			return

@@ -16,12 +16,13 @@ import (
 // trigger is an instant that a session waits for.
 type trigger struct {
 	name  string // preparation, activation
+	spec  string // of --prepare or --activate, as typed
 	at    when.Instant
 	timer int // timerfd(2), on the clock of the instant
 	shown bool
 }
 
-func newTrigger(name string, at when.Instant) (*trigger, error) {
+func newTrigger(name string, spec when.Spec, at when.Instant) (*trigger, error) {
 	clock := unix.CLOCK_BOOTTIME
 	if _, byWall := at.Wall(); byWall {
 		clock = unix.CLOCK_REALTIME
@@ -30,13 +31,13 @@ func newTrigger(name string, at when.Instant) (*trigger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a timer for the %s: %w", name, err)
 	}
-	return &trigger{name: name, at: at, timer: fd}, nil
+	return &trigger{name: name, spec: spec.Text, at: at, timer: fd}, nil
 }
 
 func (t *trigger) close() { _ = unix.Close(t.timer) }
 
-// arm lets the timer run out at a time before the instant, which is left away. It returns false if the time of day was set meanwhile, which
-// the timer reports from then on, too.
+// arm sets the timer to a time ahead of the instant; left is how long it is until the instant. It returns false if the time of day was set
+// meanwhile.
 func (t *trigger) arm(ahead, left time.Duration) (ok bool, err error) {
 	flags, value := 0, (left - ahead).Nanoseconds()
 	if wall, byWall := t.at.Wall(); byWall {
@@ -61,7 +62,7 @@ func (t *trigger) wasSet() bool {
 // await returns true when a trigger is as near as ahead, and false when the time of day was set meanwhile, or the machine was suspended.
 func (s *session) await(t *trigger, ahead time.Duration) (reached bool, err error) {
 	defer s.hideTrigger()
-	s.boost.End() // it is for work
+	s.boost.End() // it is for work, not for waiting
 	defer func() { s.boost = beginBoost() }()
 	for {
 		now, err := proc.ReadClocks()
@@ -83,11 +84,11 @@ func (s *session) await(t *trigger, ahead time.Duration) (reached bool, err erro
 	}
 }
 
-// descendantsEvery is how often it is checked whether descendants of recorded processes live.
+// descendantsEvery is how often descendants of the processes of --pid are looked for.
 const descendantsEvery = time.Second
 
-// pollTrigger returns when the timer has run out, true if the time of day was set, or when the terminal is to show less time. If all processes
-// that were to be recorded have ended, that is an error.
+// pollTrigger waits until the timer has run out, or until the terminal is to show less time. set: the time of day was set meanwhile. It is an
+// error if all processes that were to be recorded have ended.
 func (s *session) pollTrigger(t *trigger, left time.Duration) (set bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(t.timer), Events: unix.POLLIN}}
 	wait := time.Duration(-1)
