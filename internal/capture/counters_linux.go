@@ -16,13 +16,13 @@ import (
 func PMUFlag() cli.Flag {
 	return cli.Flag{
 		Name: "pmu", Kind: cli.List, Value: "EVENT", Check: checkCounter,
-		Usage: fmt.Sprintf("Count an event of performance counters, and say of each time that a thread was on a CPU how many it caused. EVENT is written as for perf: "+
+		Usage: fmt.Sprintf("Count an event of performance counters, separately for each time that a thread is on a CPU. EVENT is written as for perf: "+
 			"cycles:u, LLC-load-misses, r003c, cpu/event=0x3c,umask=1/, page-faults, sched:sched_switch. derived:NAME=EVENT/EVENT is one event divided by another, as in "+
 			"derived:ipc=instructions/cycles. Up to %d events. -Spmu=EVENT samples one.", bpf.MaxCounters),
 	}
 }
 
-// counterPlan is what --pmu says: events, and metrics of them.
+// counterPlan is what --pmu requests: events, and metrics of them.
 type counterPlan struct {
 	specs   []*pmu.Spec
 	metrics []*pmu.Derived
@@ -122,7 +122,7 @@ func (c *counters) place(name string) (uint32, error) {
 func (p *counterPlan) specOf(name string) (*pmu.Spec, error) {
 	for _, d := range p.metrics {
 		if d.Name == name {
-			return nil, fmt.Errorf("%q is a metric of two events, and only an event can be sampled", name)
+			return nil, errSampledMetric(name)
 		}
 	}
 	for _, spec := range p.specs {

@@ -36,7 +36,7 @@ func parsePMUSample(text string) (s pmuSample, err error) {
 		return s, fmt.Errorf("%s needs an event, as in %s=cache-misses@1000hz", namePMU, namePMU)
 	}
 	if strings.HasPrefix(text, pmu.DerivedPrefix) {
-		return s, fmt.Errorf("%q is a metric of two events, and only an event can be sampled", text)
+		return s, errSampledMetric(text)
 	}
 	event, rate, err := pmu.CutRate(text)
 	if err != nil {
@@ -47,7 +47,11 @@ func parsePMUSample(text string) (s pmuSample, err error) {
 	return s, err
 }
 
-// pmuMachine has what this machine says of its events. The result of close may be ignored.
+func errSampledMetric(name string) error {
+	return fmt.Errorf("%q is a metric of two events, and only an event can be sampled", name)
+}
+
+// pmuMachine describes the events of this machine. The result of close may be ignored.
 func pmuMachine() (m *pmu.Machine, close func() error) {
 	m, close = &pmu.Machine{PMUs: os.DirFS("/sys/bus/event_source/devices")}, func() error { return nil }
 	if points, err := tracefs.Open(); err == nil {
