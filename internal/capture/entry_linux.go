@@ -15,10 +15,10 @@ import (
 	"wprof/internal/usercode"
 )
 
-// entryPoll is how often it is looked whether the command has come to its entry.
+// entryPoll is the interval at which the command is checked for a stop.
 const entryPoll = 100 * time.Microsecond
 
-// errNotExecuted is that the command has ended without its program: its exit status says why.
+// errNotExecuted: the command has ended without its program; its exit status has the reason.
 var errNotExecuted = errors.New("the command was not executed")
 
 // watchCommand lets the command run to the entry point of its program, where its libraries are mapped and nothing of it has been executed, sets
@@ -69,7 +69,7 @@ type stopped struct {
 }
 
 func (s *stopped) seize() error {
-	const options = unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL // there is an instruction of ours in it
+	const options = unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL // its entry has a trap instruction
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(s.pid), 0, options, 0, 0)
 	if errno != 0 {
 		return errno
@@ -120,14 +120,14 @@ func (s *stopped) toEntry() error {
 	return unix.PtraceSetRegs(s.pid, &regs)
 }
 
-// await lets the process go on until it stops as wanted, with the signals that it gets.
-func (s *stopped) await(wanted func(unix.WaitStatus) bool) error {
+// await lets the process go on, with the signals that it gets, up to a certain stop.
+func (s *stopped) await(isReached func(unix.WaitStatus) bool) error {
 	for {
 		status, err := s.next()
 		if err != nil {
 			return err
 		}
-		if wanted(status) {
+		if isReached(status) {
 			return nil
 		}
 		signal := 0
@@ -140,7 +140,7 @@ func (s *stopped) await(wanted func(unix.WaitStatus) bool) error {
 	}
 }
 
-// next waits for the next stop. The end of the process is left to whom it belongs.
+// next waits for the next stop. It does not reap a process that has ended: [command.wait] does.
 func (s *stopped) next() (status unix.WaitStatus, err error) {
 	for {
 		var info unix.Siginfo

@@ -60,7 +60,7 @@ func (cfg *Config) readWatches(inv *cli.Invocation) error {
 	}
 	for _, spec := range specs {
 		if !strings.HasPrefix(spec, probe.KernelPrefix) && len(threads.PIDs) == 0 && len(cfg.Command) == 0 {
-			return cli.Usagef("--watch %s: in which process? Add -p PID, or record a command", spec)
+			return cli.Usagef("--watch %s: no process is named: add -p PID, or record a command", spec)
 		}
 		d, err := watchDefinition(spec, threads.PIDs)
 		if err != nil {
@@ -81,7 +81,7 @@ func (m *probeMachine) Bias(pid int, path string) (uint64, error) {
 }
 
 func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
-	wanted, err := os.Stat(path)
+	file, err := os.Stat(path)
 	if err != nil {
 		return 0, err
 	}
@@ -102,7 +102,7 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 		}
 		// Some network file systems number one file in several ways.
 		mapped, err := os.Stat(filepath.Join(dir, "map_files", fields[0]))
-		isSame := err == nil && os.SameFile(mapped, wanted)
+		isSame := err == nil && os.SameFile(mapped, file)
 		if !isSame && strings.TrimSpace(line[strings.Index(line, fields[5]):]) != name {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"wprof/internal/usercode"
 )
 
-// maxBreakpoints is how many breakpoints a thread can have on x86-64. On arm64 it depends on the processor, and the kernel says it.
+// maxBreakpoints is how many breakpoints a thread can have on x86-64. On arm64 it depends on the processor, and the kernel refuses more.
 const maxBreakpoints = 4
 
 // ofKernel counts breakpoints of the kernel, which every thread has, among those of processes.
@@ -42,7 +42,7 @@ func (b *builder) findWatched(e *end) error {
 	case t.Name == "" && len(e.leg.PIDs) == 0:
 		return whole(nil, "an address is one of a process that runs: add (pid:N), or name a symbol")
 	case !hasProcess && b.p.sys.Command() == "":
-		return whole(nil, "in which process is it? Add (pid:N), or record a command")
+		return whole(nil, "no process is named: add (pid:N), or record a command")
 	case t.Name == "":
 		return b.watchAddresses(e, &t)
 	}
