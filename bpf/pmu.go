@@ -128,7 +128,7 @@ func explainEvent(name string, err error) error {
 	return fmt.Errorf("open the event %q: %w", name, err)
 }
 
-// setPMU tells the programs the periods of tracepoints.
+// setPMU sets the periods of tracepoints in the programs.
 func (o *Options) setPMU(spec *ebpf.CollectionSpec) error {
 	var periods [MaxPMU]uint64
 	for i := range o.PMU {
