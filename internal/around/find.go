@@ -54,7 +54,7 @@ func Find(open func() (*format.Reader, error), o Options) (*Plan, error) {
 	}
 	defer r.Close()
 	f := &finder{r: r, o: o, counts: counts, closes: map[uint64]int64{}}
-	f.found.store = spill.NewStore(spill.InMemory, "what later events tell about the ends of stretches")
+	f.found.store = spill.NewStore(spill.InMemory, "what later events show of the ends of stretches")
 	f.matcher = newMatcher(r, o.Conditions, f.match)
 	r.OnSectionEnd(func(end *format.End) {
 		if end.Cost != nil {
@@ -213,8 +213,8 @@ func (f *finder) Close(at int64) error {
 	return err
 }
 
-// match adds the surroundings of what meets a condition. They reach beyond the event that shows it, whatever it tells about: what
-// later events tell about the end of a stretch is known only from there on.
+// match adds the surroundings of what meets a condition. They reach beyond the event that shows it, also if what it shows
+// ended before: what later events show of the end of a stretch is collected only from there on.
 func (f *finder) match(condition int, from, to int64, ended bool) error {
 	c := &f.o.Conditions[condition]
 	if to-from <= f.counts[condition].Limit || !ended && c.Limit.Quantile != 0 || f.now < f.o.From || f.now >= f.o.To {
@@ -226,22 +226,12 @@ func (f *finder) match(condition int, from, to int64, ended bool) error {
 	return f.found.add(min(begin, f.now), end)
 }
 
-// keepLater keeps of an event what it tells about the ends of stretches before it.
+// keepLater keeps of an event what it shows of the ends of stretches before it.
 func (f *finder) keepLater(e *format.Event) error {
 	if start, isSpan := e.Start(); isSpan {
 		return f.found.crossed(start, e.Time, func(s *Stretch) error { return f.found.keepEvent(s, e) })
 	}
-	var id format.TaskID
-	var since int64
-	var isKnown bool
-	switch {
-	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0:
-		id = e.Switch().Next()
-		since, isKnown = e.Switch().Since()
-	case e.Kind == format.KindStateThread:
-		id = e.Task
-		since, isKnown = e.StateThread().Since()
-	}
+	id, since, isKnown := timeline.OffSince(e)
 	if !isKnown || e.Stack() == 0 && e.Wait() == 0 {
 		return nil
 	}

@@ -125,7 +125,7 @@ func TestUnknownNamesAreReported(t *testing.T) {
 	}
 }
 
-// What later events tell about the end of a stretch comes back as it was.
+// What later events show of the end of a stretch comes back as it was.
 func TestLater(t *testing.T) {
 	p := plan(t, events, Options{}, "event(oom_kill)")
 	var got []string

@@ -7,7 +7,7 @@ import (
 	"wprof/internal/spill"
 )
 
-// durations are those of one condition, of which a quantile is wanted. They are kept in a temporary file, because a quantile that is
+// durations are those of one condition, of which a quantile is the limit. They are kept in a temporary file, because a quantile that is
 // exact needs all of them.
 type durations struct {
 	chain *spill.Chain

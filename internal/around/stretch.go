@@ -17,7 +17,7 @@ const MaxStretches = 1 << 17
 // Stretch is a part of a capture that is kept.
 type Stretch struct {
 	From, To int64        // CLOCK_MONOTONIC ns; To is excluded
-	later    *spill.Chain // what later events tell about its end; nil: nothing
+	later    *spill.Chain // what later events show of its end; nil: nothing
 }
 
 // Section identifies a section of the input.
@@ -30,7 +30,7 @@ type Section struct {
 // SectionOf returns what identifies a session's section.
 func SectionOf(s *format.Session) Section { return Section{s.Id, s.Epoch, s.RangeStart} }
 
-// Later is what an event after a stretch tells about its end.
+// Later is what an event after a stretch shows of its end.
 type Later struct {
 	Section Section
 	IsEvent bool
@@ -130,7 +130,7 @@ func (s *stretches) begin(of *Stretch, record byte) []byte {
 	return binary.AppendUvarint(append(of.later.Buffer(), record), uint64(len(s.sections)-1))
 }
 
-// Later visits what later events tell about the end of a stretch, in their order. The argument is valid until visit returns.
+// Later visits what later events show of the end of a stretch, in their order. The argument is valid until visit returns.
 func (p *Plan) Later(of *Stretch, visit func(*Later) error) error {
 	if of.later == nil {
 		return nil

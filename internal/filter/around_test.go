@@ -221,7 +221,7 @@ func checkStretches(t *testing.T, what string, stream []byte, o Options) (stretc
 	return len(got), epochs
 }
 
-// What later events tell about the end of a stretch is there: spans that end in the same section and in a later one, a loss, and the stack
+// What later events show of the end of a stretch is there: spans that end in the same section and in a later one, a loss, and the stack
 // of a thread that is blocked.
 func TestWhatLaterEventsTellAboutTheEndOfAStretch(t *testing.T) {
 	const types = `

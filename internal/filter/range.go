@@ -75,17 +75,7 @@ func (f *Filter) writeEnd() error {
 
 // noteWait keeps, from an event after the range, the stack that a thread had at the range's end, and what it waited for.
 func (f *Filter) noteWait(e *format.Event) {
-	var id format.TaskID
-	var since int64
-	var isKnown bool
-	switch {
-	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0:
-		id = e.Switch().Next()
-		since, isKnown = e.Switch().Since()
-	case e.Kind == format.KindStateThread:
-		id = e.Task
-		since, isKnown = e.StateThread().Since()
-	}
+	id, since, isKnown := timeline.OffSince(e)
 	open := openWait{e.Stack(), e.Wait()}
 	if id == 0 || open == (openWait{}) || !isKnown || since >= f.end {
 		return

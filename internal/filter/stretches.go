@@ -79,7 +79,7 @@ func (a *surroundings) findLater(which around.Section) (*format.Session, *format
 	return a.later.session, a.later.defs
 }
 
-// loadDefinitions makes the definitions of the whole section known: events behind a stretch tell about its end.
+// loadDefinitions makes the definitions of the whole section known: events behind a stretch show what is open at its end.
 func (f *Filter) loadDefinitions() {
 	f.defs = f.r
 	if f.r.HeaderLost() {
@@ -116,7 +116,7 @@ func (f *Filter) nextStretch() {
 	f.enterStretch(f.session.WindowStart())
 }
 
-// endStretches ends stretches as long as they have passed.
+// endStretches ends the stretches that have passed.
 func (f *Filter) endStretches(hasPassed func() bool) error {
 	for f.phase != done && hasPassed() {
 		if f.end > f.session.WindowStart() {

@@ -33,5 +33,18 @@ func (t *Thread) Idle() bool { return t.idle }
 // end the thread's next time off the CPU.
 func (t *Thread) WokenEarly(at int64) bool { return t.spanState != nil && t.spanState.early.at == at }
 
+// OffSince returns the thread that an event shows to be off its CPU, or to come back to one, and since when; isKnown: the event has that time.
+func OffSince(e *format.Event) (id format.TaskID, since int64, isKnown bool) {
+	switch {
+	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0:
+		id = e.Switch().Next()
+		since, isKnown = e.Switch().Since()
+	case e.Kind == format.KindStateThread:
+		id = e.Task
+		since, isKnown = e.StateThread().Since()
+	}
+	return id, since, isKnown
+}
+
 // KeyOf returns what identifies the thread of a definition.
 func KeyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }
