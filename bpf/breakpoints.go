@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/internal/probe"
-	"wprof/internal/proc"
 )
 
 // Of struct perf_event_attr that the library has no names for, include/uapi/linux/perf_event.h.
@@ -131,16 +130,13 @@ func (b *breakpoint) open(program *ebpf.Program, address uint64) error {
 }
 
 func (b *breakpoint) openCPUs(program *ebpf.Program, address uint64) error {
-	cpus, err := proc.CPUs("/sys")
+	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
 	attr := b.attr(address)
 	for _, cpu := range cpus {
-		if cpu.Offline {
-			continue
-		}
-		if err := b.add(&attr, program, -1, int(cpu.Id)); err != nil && !errors.Is(err, unix.ENODEV) {
+		if err := b.add(&attr, program, -1, cpu); err != nil && !errors.Is(err, unix.ENODEV) {
 			return b.explain(err)
 		}
 	}

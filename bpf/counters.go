@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/internal/pmu"
-	"wprof/internal/proc"
 )
 
 // MaxCounters bounds the counters: COUNTERS in counters.h.
@@ -70,15 +69,12 @@ func (t *Tracer) openCounters() error {
 	if len(t.options.Counters) == 0 {
 		return nil
 	}
-	cpus, err := proc.CPUs("/sys")
+	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
 	for _, cpu := range cpus {
-		if cpu.Offline {
-			continue
-		}
-		if err := t.countCPU(int(cpu.Id)); err != nil {
+		if err := t.countCPU(cpu); err != nil {
 			return err
 		}
 	}

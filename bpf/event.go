@@ -19,25 +19,33 @@ type eventCloser int
 
 func (fd eventCloser) Close() error { return unix.Close(int(fd)) }
 
+// onlineCPUs returns the numbers of the CPUs that are online.
+func onlineCPUs() (online []int, err error) {
+	cpus, err := proc.CPUs("/sys")
+	for _, cpu := range cpus {
+		if !cpu.Offline {
+			online = append(online, int(cpu.Id))
+		}
+	}
+	return online, err
+}
+
 // attachToEvent runs a program for each event on each CPU that is online. CPUs that come online later are left out.
 func (t *Tracer) attachToEvent(event sources.Event, program *ebpf.Program) error {
-	cpus, err := proc.CPUs("/sys")
+	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
 	for _, cpu := range cpus {
-		if cpu.Offline {
-			continue
-		}
 		attr := unix.PerfEventAttr{
 			Type: unix.PERF_TYPE_SOFTWARE, Config: uint64(event), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: 1,
 		}
-		fd, err := unix.PerfEventOpen(&attr, -1, int(cpu.Id), -1, unix.PERF_FLAG_FD_CLOEXEC)
+		fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if errors.Is(err, unix.ENODEV) {
 			continue // it has just gone offline
 		}
 		if err != nil {
-			return fmt.Errorf("count software events %d of CPU %d: %w", event, cpu.Id, err)
+			return fmt.Errorf("count software events %d of CPU %d: %w", event, cpu, err)
 		}
 		t.links = append(t.links, eventCloser(fd))
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program.FD()); err != nil {

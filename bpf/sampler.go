@@ -10,8 +10,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"wprof/internal/proc"
 )
 
 // sampler is what samples all CPUs: the timer, or an event of performance counters.
@@ -125,16 +123,13 @@ func (t *Tracer) openSampleEvents() error {
 	if t.samplers = t.options.samplers(); len(t.samplers) == 0 {
 		return nil
 	}
-	cpus, err := proc.CPUs("/sys")
+	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
 	for i := range t.samplers {
 		for _, cpu := range cpus {
-			if cpu.Offline {
-				continue
-			}
-			event, err := t.openSampleEvent(i, int(cpu.Id))
+			event, err := t.openSampleEvent(i, cpu)
 			if errors.Is(err, unix.ENODEV) {
 				continue // it has just gone offline
 			}
