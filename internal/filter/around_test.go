@@ -223,7 +223,7 @@ func checkStretches(t *testing.T, what string, stream []byte, o Options) (stretc
 
 // What later events show of the end of a stretch is there: spans that end in the same section and in a later one, a loss, and the stack
 // of a thread that is blocked.
-func TestWhatLaterEventsTellAboutTheEndOfAStretch(t *testing.T) {
+func TestWhatLaterEventsShowOfTheEndOfAStretch(t *testing.T) {
 	const types = `
 eventtype 1 name=work group=probe probe=work shape=span
   field what type=text
