@@ -59,7 +59,7 @@ func TestWindowOpensAtTheRequestedInstant(t *testing.T) {
 			}
 			recording := recorded(t, append(c.args, "-d300ms")...)
 			at, late := recording.requested()
-			t.Logf("%v: asked for %s, opened %v later, for %v", c.args, at.Format("05.000000"), late, recording.window())
+			t.Logf("%v: requested %s, opened %v later, for %v", c.args, at.Format("05.000000"), late, recording.window())
 			want := c.instant(start) // or later, as far as it counts from the recorder's own start
 			if at.Before(want.Add(-closeTo)) || exact && at.After(want.Add(closeTo)) {
 				t.Errorf("%v from %s on: the instant is %s, want %s", c.args, start, at, want)
@@ -119,7 +119,7 @@ func TestTwoRecordersOpenTogether(t *testing.T) {
 			t.Fatalf("recorder %d: status %d: %s", i, status, r.stderr.String())
 		}
 		at, late := readFile(t, files[i]).requested()
-		t.Logf("recorder %d: asked for %s, opened %v later", i, at.Format("05.000000"), late)
+		t.Logf("recorder %d: requested %s, opened %v later", i, at.Format("05.000000"), late)
 		instants[i] = at
 	}
 	want := began.Truncate(period).Add(period)
