@@ -32,7 +32,7 @@ const isoTime = "2006-01-02T15:04:05.000Z07:00"
 // closeTo allows for the clock being slewed between two readings.
 const closeTo = time.Millisecond
 
-// TestWindowOpensAtTheRequestedInstant: a machine that is so busy that preparing a recording takes 8 s refuses what is asked here.
+// TestWindowOpensAtTheRequestedInstant: a machine that is so busy that preparing a recording takes 8 s refuses what is requested here.
 func TestWindowOpensAtTheRequestedInstant(t *testing.T) {
 	tools.NeedPrivilege(t)
 	nextSecond := func(start time.Time) time.Time { return start.Truncate(time.Second).Add(time.Second) }

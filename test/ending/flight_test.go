@@ -148,7 +148,7 @@ func TestSnapshotsLoseNothing(t *testing.T) {
 	deletedSteady(t, "in-all-windows")
 	log := stamps(t)
 	time.Sleep(6 * time.Second)
-	asked := proc.Monotonic()
+	requested := proc.Monotonic()
 	ask(t, r)
 	time.Sleep(200 * time.Millisecond)
 	ask(t, r) // their windows overlap
@@ -161,8 +161,8 @@ func TestSnapshotsLoseNothing(t *testing.T) {
 	for n, file := range []string{"x.1.wprof", "x.2.wprof", "x.wprof"} {
 		s := isWindow(t, filepath.Join(dir, file), log)
 		hasSteady(t, filepath.Join(dir, file), "in-all-windows")
-		if s.close <= last || n == 0 && s.close < asked {
-			t.Errorf("%s closes at %d, the one before at %d, it was asked for at %d", file, s.close, last, asked)
+		if s.close <= last || n == 0 && s.close < requested {
+			t.Errorf("%s closes at %d, the one before at %d, it was requested at %d", file, s.close, last, requested)
 		}
 		last = s.close
 	}
@@ -175,7 +175,7 @@ func TestStormOfTriggersIsIgnored(t *testing.T) {
 	r := tools.Start(t, "-F1s", "--after=300ms", "-o", filepath.Join(dir, "x.wprof"))
 	log := stamps(t)
 	time.Sleep(2 * time.Second)
-	asked := proc.Monotonic()
+	requested := proc.Monotonic()
 	for range 200 {
 		must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
 		time.Sleep(time.Millisecond)
@@ -192,8 +192,8 @@ func TestStormOfTriggersIsIgnored(t *testing.T) {
 		t.Errorf("200 triggers in a fifth of a second left %v", left)
 	}
 	for _, file := range left {
-		if s := isWindow(t, filepath.Join(dir, file), log); file == "x.1.wprof" && s.close < asked+300e6 {
-			t.Errorf("the first snapshot closes %d ms after it was asked for, want 300 at least", (s.close-asked)/1e6)
+		if s := isWindow(t, filepath.Join(dir, file), log); file == "x.1.wprof" && s.close < requested+300e6 {
+			t.Errorf("the first snapshot closes %d ms after it was requested, want 300 at least", (s.close-requested)/1e6)
 		}
 	}
 }
