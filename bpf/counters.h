@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Counts of performance counters (--pmu) between two switches of a CPU: what the thread caused that leaves it. A switch of which the
- * filters drop both sides reads none, because no interval of a selected thread begins or ends there.
+ * filters drop both sides reads none, because no interval of a selected thread begins or ends there. A thread that they select while it is
+ * on its CPU, as by a new name, has no counts of that time: those since the last switch are others', too.
  */
 #ifndef WPROF_COUNTERS_H
 #define WPROF_COUNTERS_H
@@ -30,7 +31,7 @@ struct counter {
 
 struct counter_states {
 	struct counter of[COUNTERS];
-	__u8 known;   /* there has been a switch */
+	__u32 tid;    /* selected thread that came to the CPU at the last switch; 0: none */
 	__u8 stale;   /* by counter: it could not be read at the last switch */
 	__u8 unknown; /* by counter: there is no delta */
 	__u8 scaled;  /* by counter: it counted for a part of the time, because counters share registers of the CPU */
@@ -76,22 +77,25 @@ static __noinline int count_one(struct counter_states *s, __u32 cpu, __u32 numbe
 	return 0;
 }
 
-/* Reads the counters of a CPU; NULL: there has been no switch before this one. */
-static __always_inline struct counter_states *count_interval(__u32 cpu)
+/*
+ * Reads the counters of a CPU at a switch; comes: the selected thread that comes to it, 0: none. NULL: what they have counted is not what the
+ * thread caused that leaves.
+ */
+static __always_inline struct counter_states *count_interval(__u32 cpu, __u32 leaves, __u32 comes)
 {
 	__u32 only = 0;
 	struct counter_states *s = bpf_map_lookup_elem(&counter_states, &only);
-	__u8 known;
+	__u32 tid;
 
 	if (!s)
 		return NULL;
-	known = s->known;
-	s->known = 1;
+	tid = s->tid;
+	s->tid = comes;
 	s->unknown = 0;
 	s->scaled = 0;
 	for (__u32 i = 0; i < COUNTERS && i < counter_count; i++)
 		count_one(s, cpu, i);
-	return known ? s : NULL;
+	return tid && tid == leaves ? s : NULL;
 }
 
 static __always_inline __u32 counts_size(void)

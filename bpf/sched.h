@@ -171,8 +171,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (!ring)
 		return 0;
 	if (counter_count) {
-		parts.counts = count_interval(cpu);
-		if (parts.counts && flags & REC_SUBJECT && prev->pid)
+		parts.counts = count_interval(cpu, prev->pid, flags & REC_OBJECT ? next->pid : 0);
+		if (parts.counts && flags & REC_SUBJECT)
 			parts.mask |= PART_COUNTS;
 	}
 	if (flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD))

@@ -213,17 +213,27 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 	if !bytes.Contains(header, []byte(`"pmus":["page-faults","task-clock","hits","perswitch"]`)) {
 		t.Fatalf("the header is %s", header)
 	}
-	var counted, clock, hits, switches float64
+	var counted, clock, hits, switches, uncounted float64
+	came := false
 	for line := range bytes.Lines(lines) {
 		var one struct {
-			T    string
-			Prev struct{ Comm string }
-			PMUs []*float64
+			T          string
+			Prev, Next struct{ Comm string }
+			PMUs       []*float64
 		}
 		if err := json.Unmarshal(line, &one); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if one.T != "switch" || one.Prev.Comm != "pmu" {
+		if one.T != "switch" {
+			continue
+		}
+		wasSeen := came
+		came = one.Next.Comm == "pmu"
+		if one.Prev.Comm != "pmu" {
+			continue
+		}
+		if len(one.PMUs) == 0 && !wasSeen { // the kernel has not reported when the program came to the CPU
+			uncounted++
 			continue
 		}
 		switches++
@@ -236,7 +246,7 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 		}
 	}
 	_, _, sampled := pmuTotals(t, file, "each")
-	if own := faults["touch_many"] + faults["touch_few"]; counted < float64(own) || counted > float64(sampled)+float64(faults["touch_few"]) {
+	if own := faults["touch_many"] + faults["touch_few"]; counted+20*uncounted < float64(own) || counted > float64(sampled)+float64(faults["touch_few"]) {
 		t.Errorf("the program counts %d page faults, the switches %v, and there are %d samples", own, counted, sampled)
 	}
 	// The switch at the end of a time on the CPU is that of the next one: its event comes after what reads the counters.
