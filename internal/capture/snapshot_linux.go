@@ -105,6 +105,9 @@ func (n *snapshots) run() {
 		case p := <-n.flight.pinning.taken:
 			n.write(p)
 		case <-n.ended:
+			if reason, _ := n.take(); reason != "" {
+				n.s.inv.Warnf("the recording ended before the snapshot (%s) was taken: the output has what was recorded until then", reason)
+			}
 			return
 		}
 	}
