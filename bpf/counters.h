@@ -49,7 +49,7 @@ static __noinline int count_one(struct counter_states *s, __u32 cpu, __u32 numbe
 	struct bpf_perf_event_value now = {};
 	__u64 enabled, running, delta;
 	struct counter *c;
-	__u8 bit;
+	__u8 bit, shift;
 
 	if (!s || number >= COUNTERS)
 		return 0;
@@ -71,7 +71,9 @@ static __noinline int count_one(struct counter_states *s, __u32 cpu, __u32 numbe
 	s->stale &= ~bit;
 	if (running && running < enabled) {
 		s->scaled |= bit;
-		delta = delta / running * enabled + delta % running * enabled / running;
+		/* The product of two times of more than 4 s has more than 64 bits. */
+		shift = enabled >> 32 ? 16 : 0;
+		delta = delta / running * enabled + (delta % running * (enabled >> shift) / running << shift);
 	}
 	c->delta = delta;
 	return 0;

@@ -167,7 +167,7 @@ func TestCountersArePartsOfSwitches(t *testing.T) {
 			for range MaxCounters {
 				o.Counters = append(o.Counters, event(t, "context-switches"))
 			}
-			counted := 0
+			counted, more := 0, 0
 			for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(50 * time.Millisecond) }) {
 				const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
 				if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
@@ -179,13 +179,17 @@ func TestCountersArePartsOfSwitches(t *testing.T) {
 				counted++
 				for i := range MaxCounters {
 					// The kernel counts a switch after the program that reads the counters: here the one with which the thread came.
-					if n := r.u64(at + ringdata.CountsPartValues + 8*i); n != 1 {
-						t.Errorf("%d switches in a time on a CPU", n)
+					switch n := r.u64(at + ringdata.CountsPartValues + 8*i); {
+					case n == 0:
+						t.Error("no switch in a time on a CPU")
+					case n > 1:
+						more++
 					}
 				}
 			}
-			if counted == 0 {
-				t.Error("no switch has counts")
+			// Some kernels do not report every switch, to perf neither. Then the next one has the counts of both.
+			if counted == 0 || more > counted*MaxCounters/20 {
+				t.Errorf("%d switches have counts, %d counts are of more than one", counted, more)
 			}
 		})
 	}
