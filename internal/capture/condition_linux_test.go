@@ -155,6 +155,36 @@ func TestLongWaitsAreFoundWhicheverRingComesFirst(t *testing.T) {
 	}
 }
 
+// A thread whose name matches nothing is left out for a while, but not under a name that it gets before that is known.
+func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
+	times := newThreadTimes([]*Condition{{kind: onOffCPU, name: "slow", limit: 100e6}})
+	at, found := int64(1e9), 0
+	sleep := func() (last threadCheck) {
+		for range 2 {
+			times.take(switchRecord(at, 7, 0, 1))
+			times.endRound(func(threadCheck) {})
+			at += 200e6
+			times.take(switchRecord(at, 0, 7, 0))
+			times.endRound(func(c threadCheck) { last, found = c, found+1 })
+		}
+		return last
+	}
+	check := sleep()
+	named := make([]byte, ringdata.IdentProcessComm+ringdata.IdentProcessCommSize)
+	binary.LittleEndian.PutUint32(named[ringdata.IdentTID:], 7)
+	binary.LittleEndian.PutUint32(named[ringdata.IdentPID:], 7)
+	copy(named[ringdata.IdentComm:], "slow")
+	times.identify(named)
+	times.ignore(quietThread{tid: 7, names: check.names, until: at + quietFor})
+	if sleep(); found != 4 {
+		t.Errorf("%d of 4 times off the CPU were found", found)
+	}
+	times.ignore(quietThread{tid: 7, names: sleep().names, until: at + quietFor})
+	if sleep(); found != 6 {
+		t.Errorf("%d times off the CPU were found, want 6: then the thread is left out", found)
+	}
+}
+
 func TestLossIsACondition(t *testing.T) {
 	le := binary.LittleEndian
 	whole := func(kind uint8, size, at int, v uint32) []byte {

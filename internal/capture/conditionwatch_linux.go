@@ -53,10 +53,10 @@ func (s *conditionSink) compareNames(check threadCheck) (reason string) {
 	}
 	until := proc.Monotonic() + quietFor
 	if !matchesOff && check.off > 0 {
-		s.threads.ignore(quietThread{tid: check.tid, until: until})
+		s.threads.ignore(quietThread{tid: check.tid, names: check.names, until: until})
 	}
 	if !matchesWait && check.wait > 0 {
-		s.threads.ignore(quietThread{tid: check.tid, isWaiting: true, until: until})
+		s.threads.ignore(quietThread{tid: check.tid, names: check.names, isWaiting: true, until: until})
 	}
 	return ""
 }

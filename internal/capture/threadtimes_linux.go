@@ -55,9 +55,11 @@ type threadCheck struct {
 	names     identity
 }
 
-// quietThread is a thread whose name matches no condition about times off the CPU, or about waiting.
+// quietThread is a thread whose name matches no condition about times off the CPU, or about waiting. If it has got another name since,
+// this no longer holds.
 type quietThread struct {
 	tid       uint32
+	names     identity
 	isWaiting bool  // it is about waiting
 	until     int64 // when its name is compared again
 }
@@ -160,7 +162,7 @@ func (t *threadTimes) endRound(check func(threadCheck)) {
 	t.mu.Lock()
 	for _, q := range t.quiet {
 		switch e := &t.entries[q.tid%threadEntries]; {
-		case e.tid != q.tid:
+		case e.tid != q.tid || e.names != q.names:
 		case q.isWaiting:
 			e.quietWait = q.until
 		default:
