@@ -242,7 +242,7 @@ func TestRefusedBreakpoints(t *testing.T) {
 			t.Errorf("%v: status %d: %s", args, r.Status, r.Stderr)
 		}
 	}
-	if r := tools.Try(t, time.Minute, nil, "wprof-record", "--watch", "counter", "-o", filepath.Join(t.TempDir(), "a.wprof")); r.Status == 0 || !bytes.Contains(r.Stderr, []byte("Add -p PID")) {
+	if r := tools.Try(t, time.Minute, nil, "wprof-record", "--watch", "counter", "-o", filepath.Join(t.TempDir(), "a.wprof")); r.Status == 0 || !bytes.Contains(r.Stderr, []byte("add -p PID")) {
 		t.Errorf("%s", r.Stderr)
 	}
 	// All four of another recorder are taken.
