@@ -104,12 +104,12 @@ func TestCommandBeginsWithTheWindow(t *testing.T) {
 func TestTwoRecordersOpenTogether(t *testing.T) {
 	t.Parallel()
 	tools.NeedPrivilege(t)
-	const period = 5 * time.Second
+	const period = 20 * time.Second // a busy machine takes some to prepare a recording
 	time.Sleep(time.Until(time.Now().Truncate(period).Add(period + 10*time.Millisecond)))
 	var runs [2]*run
 	var files [2]string
 	began := time.Now()
-	for i, flags := range [2][]string{{"--activate=/5s"}, {"--prepare=+700ms", "--activate=/5s", "--no-stacks"}} {
+	for i, flags := range [2][]string{{"--activate=/20s"}, {"--prepare=+700ms", "--activate=/20s", "--no-stacks"}} {
 		files[i] = filepath.Join(t.TempDir(), "x.wprof")
 		runs[i] = recorder(t, append(flags, "-d200ms", "-o", files[i])...).start()
 	}
@@ -124,12 +124,8 @@ func TestTwoRecordersOpenTogether(t *testing.T) {
 	}
 	want := began.Truncate(period).Add(period)
 	for i, at := range instants {
-		behind := at.Sub(want).Round(closeTo)
-		if behind != 0 && (behind < 0 || behind%period != 0) {
-			t.Errorf("recorder %d opened at %s, which is no multiple of 5 s after %s", i, at, want)
-		}
-		if behind > 0 {
-			t.Skipf("this machine is too busy to prepare a recording within %v", period)
+		if behind := at.Sub(want).Round(closeTo); behind != 0 {
+			t.Errorf("recorder %d opened %v after %s", i, behind, want)
 		}
 	}
 }
