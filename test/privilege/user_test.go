@@ -358,7 +358,7 @@ func TestUserListsSources(t *testing.T) {
 		t.Errorf("--list: status %d\n%s%s", list.status, &list.stdout, &list.stderr)
 	}
 	raw := run(t, asNobody(exec.Command(tools.Path("wprof-record"), "--list", "sched_migrate_*")))
-	if raw.status != 0 || !strings.Contains(raw.stdout.String(), "raw:sched_migrate_task  p uint64 hex, ") || !strings.Contains(raw.stderr.String(), "tracefs") {
+	if raw.status != 0 || !strings.Contains(raw.stdout.String(), "raw:sched_migrate_task  p u64 hex, ") || !strings.Contains(raw.stderr.String(), "tracefs") {
 		t.Errorf("--list GLOB: status %d\n%s%s", raw.status, &raw.stdout, &raw.stderr)
 	}
 }
