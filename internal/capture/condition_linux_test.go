@@ -174,7 +174,13 @@ func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	binary.LittleEndian.PutUint32(named[ringdata.IdentTID:], 7)
 	binary.LittleEndian.PutUint32(named[ringdata.IdentPID:], 7)
 	copy(named[ringdata.IdentComm:], "slow")
-	times.identify(named)
+	times.identify(at, named)
+	older := slices.Clone(named)
+	copy(older[ringdata.IdentComm:], "bash")
+	times.identify(at-1, older) // of a ring that is drained later
+	if thread, _, _ := times.entry(7).names.strings(); string(thread) != "slow" {
+		t.Errorf("the thread is called %s", thread)
+	}
 	times.ignore(quietThread{tid: 7, names: check.names, until: at + quietFor})
 	if sleep(); found != 4 {
 		t.Errorf("%d of 4 times off the CPU were found", found)

@@ -60,11 +60,11 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 			s.unpack(&s.decoders[ring], raw)
 		}
 	case s.threads != nil && kind == ringdata.KindFork && len(body) >= ringdata.ForkSize:
-		s.threads.identify(body[ringdata.ForkChild:])
+		s.threads.identify(recordTime(body), body[ringdata.ForkChild:])
 	case s.threads != nil && kind == ringdata.KindExec && len(body) >= ringdata.ExecSize:
-		s.threads.identify(body[ringdata.ExecIdent:])
+		s.threads.identify(recordTime(body), body[ringdata.ExecIdent:])
 	case s.threads != nil && kind == ringdata.KindRename && len(body) >= ringdata.RenameSize:
-		s.threads.identify(body[ringdata.RenameIdent:])
+		s.threads.identify(recordTime(body), body[ringdata.RenameIdent:])
 	case kind == ringdata.KindTyped && len(s.byType) > 0 && len(body) >= ringdata.TypedSize:
 		s.typed(body)
 	case kind == ringdata.KindInstant && len(s.byType) > 0 && len(body) >= ringdata.InstantSize:
@@ -83,6 +83,9 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	}
 }
 
+// recordTime is the time of a record that is not packed, CLOCK_MONOTONIC ns.
+func recordTime(body []byte) int64 { return int64(binary.LittleEndian.Uint64(body[ringdata.HdrTS:])) }
+
 // isLoss reports whether a rec_missing is about more than what a limit left out.
 func isLoss(b []byte) bool {
 	return len(b) >= ringdata.MissingSize && binary.LittleEndian.Uint32(b[ringdata.MissingCause:]) != ringdata.MissingCauseLimit
@@ -92,7 +95,7 @@ func isLoss(b []byte) bool {
 func (s *conditionSink) typed(body []byte) {
 	le := binary.LittleEndian
 	started := int64(le.Uint64(body[ringdata.TypedStart:]))
-	took := int64(le.Uint64(body[ringdata.HdrTS:])) - started
+	took := recordTime(body) - started
 	for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
 		if c.kind == onEvent || started > 0 && took > c.limit {
 			s.fire(c, body, took)

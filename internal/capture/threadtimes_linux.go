@@ -44,6 +44,7 @@ type roundTimes struct {
 
 // identity has the names of a thread from records of a fork, exec or rename; pid 0: there was none.
 type identity struct {
+	at              int64 // time of that record
 	pid             uint32
 	thread, process [16]byte
 }
@@ -147,10 +148,14 @@ func (e *threadEntry) wake(at int64) {
 	e.now.lastWoken = max(e.now.lastWoken, at)
 }
 
-// identify takes the names of a thread from the rec_ident of a record.
-func (t *threadTimes) identify(b []byte) {
+// identify takes the names of a thread from the rec_ident of a record of a time. A record of another ring may be later, and drained before.
+func (t *threadTimes) identify(at int64, b []byte) {
 	le := binary.LittleEndian
 	e := t.entry(le.Uint32(b[ringdata.IdentTID:]))
+	if at < e.names.at {
+		return
+	}
+	e.names.at = at
 	e.names.pid = le.Uint32(b[ringdata.IdentPID:])
 	copy(e.names.thread[:], b[ringdata.IdentComm:][:ringdata.IdentCommSize])
 	copy(e.names.process[:], b[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize])
