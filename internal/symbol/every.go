@@ -38,27 +38,12 @@ func (f *File) EveryDatum(debug *File, visit func(NamedData)) (err error) {
 }
 
 func (f *File) everyDatum(t elf.SectionType, visit func(NamedData)) error {
-	table, ok := f.symbolTable(t)
-	if !ok {
-		return nil
-	}
-	text, err := table.text()
-	if err != nil {
-		return err
-	}
-	return table.each(256<<10, func(s *rawSymbol) (bool, error) {
+	return f.everyNamed(t, func(_ *symbolTable, s *rawSymbol) bool {
 		kind := elf.ST_TYPE(s.info)
 		isData := kind == elf.STT_OBJECT || kind == elf.STT_COMMON || kind == elf.STT_TLS
-		if s.section == 0 || s.section >= uint16(elf.SHN_LORESERVE) || !isData {
-			return true, nil
-		}
-		if name, ok := text.name(s.name); ok {
-			visit(NamedData{
-				Named:         Named{Name: withoutVersion(name), Address: s.value, Size: s.size},
-				IsThreadLocal: kind == elf.STT_TLS, IsLocal: elf.ST_BIND(s.info) == elf.STB_LOCAL,
-			})
-		}
-		return true, nil
+		return s.section != 0 && s.section < uint16(elf.SHN_LORESERVE) && isData
+	}, func(n Named, s *rawSymbol) {
+		visit(NamedData{Named: n, IsThreadLocal: elf.ST_TYPE(s.info) == elf.STT_TLS, IsLocal: elf.ST_BIND(s.info) == elf.STB_LOCAL})
 	})
 }
 
@@ -96,6 +81,16 @@ func (f *File) EveryName(debug *File, visit func(Named)) (err error) {
 
 // everySymbol visits the functions of a symbol table.
 func (f *File) everySymbol(t elf.SectionType, visit func(Named)) error {
+	return f.everyNamed(t, func(table *symbolTable, s *rawSymbol) bool {
+		return f.isCode(s) && !f.isMapping(s, table.strings, table.nameBytes)
+	}, func(n Named, s *rawSymbol) {
+		n.Indirect = elf.ST_TYPE(s.info) == elf.STT_GNU_IFUNC
+		visit(n)
+	})
+}
+
+// everyNamed visits the symbols of a table that have a name and meet a condition.
+func (f *File) everyNamed(t elf.SectionType, meets func(*symbolTable, *rawSymbol) bool, visit func(Named, *rawSymbol)) error {
 	table, ok := f.symbolTable(t)
 	if !ok {
 		return nil
@@ -105,11 +100,10 @@ func (f *File) everySymbol(t elf.SectionType, visit func(Named)) error {
 		return err
 	}
 	return table.each(256<<10, func(s *rawSymbol) (bool, error) {
-		if !f.isCode(s) || f.isMapping(s, table.strings, table.nameBytes) {
-			return true, nil
-		}
-		if name, ok := text.name(s.name); ok {
-			visit(Named{Name: withoutVersion(name), Address: s.value, Size: s.size, Indirect: elf.ST_TYPE(s.info) == elf.STT_GNU_IFUNC})
+		if meets(table, s) {
+			if name, ok := text.name(s.name); ok {
+				visit(Named{Name: withoutVersion(name), Address: s.value, Size: s.size}, s)
+			}
 		}
 		return true, nil
 	})
