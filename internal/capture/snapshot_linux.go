@@ -31,7 +31,7 @@ type snapshots struct {
 	reason  string // of the snapshot that is to be taken; "": none is
 	ignored int    // triggers since the last one was taken
 	next    time.Time
-	writing bool // one that was asked for
+	writing bool // a requested one
 	taken   int  // complete ones, for the limit
 }
 
@@ -184,7 +184,7 @@ func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assem
 	case written != nil:
 		return "", summary, written
 	case p.pin.IsLost():
-		return "", summary, errors.New("it took so long to write that its part of the spool had to be dropped; a larger SIZE of -F, or a faster disk, would help")
+		return "", summary, errors.New("writing it was slower than its part of the spool could be kept; give -F a larger SIZE, or use a faster disk")
 	case err != nil:
 		return "", summary, err
 	}
