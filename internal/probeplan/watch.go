@@ -313,7 +313,11 @@ func (w watchedArgs) resolve(a *probe.Arg) (resolved, error) {
 	case a.Base != probe.BaseName:
 		return resolved{}, errors.New("memory has no arguments: value, before, ip and the registers are known")
 	}
-	names := slices.Concat([]string{"value", "before", "ip"}, usercode.Registers(w.machine))
+	var names []string
+	for _, row := range probe.WatchWords() {
+		names = append(names, row.Word)
+	}
+	names = append(names, usercode.Registers(w.machine)...)
 	return resolved{}, &usercode.NotFound{What: "register", Name: a.Name, Near: orAll(cli.Nearest(a.Name, names), names)}
 }
 

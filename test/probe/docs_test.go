@@ -212,7 +212,7 @@ func TestWordsInTheDocumentation(t *testing.T) {
 	for _, row := range probe.Types() {
 		words = append(words, row.Words...)
 	}
-	for _, row := range slices.Concat(probe.ParameterWords(), probe.SettingWords(), probe.ThreadWords()) {
+	for _, row := range slices.Concat(probe.ParameterWords(), probe.SettingWords(), probe.ThreadWords(), probe.WatchWords()) {
 		words = append(words, row.Word)
 	}
 	for _, row := range probe.ModifierWords() {
