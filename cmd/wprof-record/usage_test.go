@@ -53,6 +53,7 @@ func TestUnknownSourcesAreRefusedAsTheyWereTyped(t *testing.T) {
 		want string
 	}{
 		{[]string{"--list", "nosuch"}, "wprof-record: --list nosuch: neither a source nor a tracepoint of this kernel has this name; "},
+		{[]string{"--list", "tp:sched:*", "--", "ls"}, "--list records no command"},
 		{[]string{"-f", "syscall", "--limit", "tp=1k"}, "--limit: tp is not recorded: add -f tp=GROUP:NAME"},
 		{[]string{"-f", long}, "the filter of packets has 14003 bytes"},
 	} {

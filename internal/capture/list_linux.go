@@ -22,7 +22,7 @@ import (
 // ListFlags are the flags of listing what can be recorded.
 func ListFlags() cli.Group {
 	return cli.Group{Title: "What can be recorded here", Flags: []cli.Flag{
-		{Name: "list", Kind: cli.Optional, Value: "GLOB", Mode: true, Begins: probeBegins(), Usage: "List what can be recorded, what that costs, and whether this kernel has it. With a GLOB only what it matches, and the tracepoints that it matches, with their fields. With the word of a probe before it, what -U could probe, as -U takes it, with arguments: u:FILE:GLOB, line:FILE:SOURCE:LINE, usdt:FILE:PROVIDER:GLOB, watch:FILE:GLOB, k:GLOB, tp:GROUP:GLOB, raw_tp:GLOB, bpf:GLOB. Needs no privilege, except for the fields of tracepoints and for BPF programs."},
+		{Name: "list", Kind: cli.Optional, Value: "GLOB", Mode: true, Begins: probeBegins(), Usage: "List what can be recorded, what that costs, and whether this kernel has it. With a GLOB only what it matches, and the tracepoints that it matches, with their fields. With the word of a probe before it, what -U could probe, as -U takes it, with arguments: u:FILE:GLOB, line:FILE:SOURCE:LINE, usdt:FILE:PROVIDER:GLOB, watch:FILE:GLOB, k:GLOB, tp:GROUP:GLOB, raw_tp:GLOB, bpf:GLOB. With a command after -- FILE is its program, and is left out. Needs no privilege, except for the fields of tracepoints and for BPF programs."},
 		{Name: "measure", Usage: "With --list: measure the costs on this machine, in a recording of 3 s of everything that it has."},
 		{Name: "json", Usage: "With --list: print JSON lines."},
 	}}
@@ -42,14 +42,14 @@ type fieldLine struct {
 
 // list is --list.
 func list(inv *cli.Invocation) error {
-	if inv.HasCommand() {
-		return cli.Usagef("--list records no command: leave out --list, or what follows --")
-	}
 	patterns := inv.Args
 	for _, value := range inv.Strings("list") {
 		if value != "" {
 			patterns = append(patterns, value)
 		}
+	}
+	if inv.HasCommand() && (len(patterns) == 0 || slices.ContainsFunc(patterns, isOfNoProgram)) {
+		return cli.Usagef("--list records no command, and lists of one only what can be probed in its program, as --list 'u:GLOB' -- COMMAND")
 	}
 	kernel, err := bpf.ReadTypes()
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *lister) read(patterns []string) error {
 			others = append(others, pattern)
 			continue
 		}
-		found, err := listProbes(l.kernel, pattern)
+		found, err := listProbes(l.kernel, pattern, l.inv.Command)
 		if err != nil {
 			return err
 		}

@@ -65,12 +65,21 @@ func probePattern(text string) (kind probe.ProbeKind, pattern string, ok bool) {
 	return 0, "", false
 }
 
-// listProbes lists what the pattern of a kind of probe selects.
-func listProbes(read *bpf.Preloaded, text string) ([]probeLine, error) {
+// isOfNoProgram reports whether a pattern selects nothing of a program or library.
+func isOfNoProgram(text string) bool {
+	kind, _, ok := probePattern(text)
+	return !ok || !kind.Info().User
+}
+
+// listProbes lists what the pattern of a kind of probe selects, with a command in its program.
+func listProbes(read *bpf.Preloaded, text string, command []string) ([]probeLine, error) {
 	kind, pattern, _ := probePattern(text)
 	l := probeLister{machine: probeMachine{read: read, files: make(map[string]*usercode.File)}, kind: kind,
 		isLine: strings.HasPrefix(text, lineWord+":")}
 	defer l.machine.close()
+	if len(command) > 0 {
+		l.machine.command = command[0]
+	}
 	if err := l.find(pattern); err != nil {
 		return nil, listError(text, err)
 	}
@@ -101,6 +110,9 @@ func (l *probeLister) find(pattern string) error {
 		return l.findPrograms(pattern)
 	}
 	name, rest, _ := strings.Cut(pattern, ":")
+	if l.machine.command != "" {
+		name, rest = l.machine.command, pattern
+	}
 	if name == "" {
 		what := "GLOB"
 		if l.kind == probe.USDT {

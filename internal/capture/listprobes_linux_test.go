@@ -15,13 +15,13 @@ import (
 )
 
 // listedProbes lists what a pattern selects, and checks that -U takes it as it is listed.
-func listedProbes(t *testing.T, pattern string) []probeLine {
+func listedProbes(t *testing.T, pattern string, command ...string) []probeLine {
 	t.Helper()
 	read, err := bpf.ReadTypes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := listProbes(read, pattern)
+	lines, err := listProbes(read, pattern, command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,9 @@ int main(void) { return apple(1) + apricot() + apt(); }
 	}
 	if len(want) != 3 {
 		t.Fatalf("the symbol table has %v", want)
+	}
+	if lines := listedProbes(t, "u:ap*", path, "an argument"); len(lines) != len(want) {
+		t.Errorf("%d functions of the command are listed, and the symbol table has %d", len(lines), len(want))
 	}
 	for _, word := range []string{"u", "uret", "uspan"} {
 		lines := listedProbes(t, word+":"+path+":ap*")
@@ -201,7 +204,7 @@ func TestListSuggestsNearNames(t *testing.T) {
 		"u:/no/such/file:x":     "no such file",
 		"watch:libc.so.6:stdou": "did you mean",
 	} {
-		if _, err := listProbes(read, pattern); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), pattern) {
+		if _, err := listProbes(read, pattern, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), pattern) {
 			t.Errorf("--list %s: %v; want %s", pattern, err, want)
 		}
 	}

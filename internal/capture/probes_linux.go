@@ -54,10 +54,14 @@ func namesOf(rows []probe.WordInfo) string {
 	return strings.Join(words, ", ")
 }
 
-// probeBegins returns how definitions begin. What can follow is known where it needs no file.
+// probeBegins returns how definitions begin. What can follow in programs is known where the command is.
 func probeBegins() (all []cli.Beginning) {
 	for _, row := range probe.Kinds() {
-		all = append(all, cli.Beginning{Word: row.Word + ":", Text: row.Doc, Listed: !row.User})
+		listed := cli.OfMachine
+		if row.User {
+			listed = cli.OfCommand
+		}
+		all = append(all, cli.Beginning{Word: row.Word + ":", Text: row.Doc, Listed: listed})
 	}
 	return all
 }

@@ -14,11 +14,11 @@ func beginning(t *testing.T, shell string) (script, program string) {
 	tool := sample(nil)
 	tool.Groups = append(tool.Groups, Group{Title: "More", Flags: []Flag{{
 		Name: "probe", Aliases: []string{"P"}, Kind: List, Value: "DEFINITION", Usage: "Record a probe.",
-		Begins: []Beginning{{"u:", "a function, say", false}, {"uret:", "its return", false}, {"tp:", "a tracepoint", true}},
+		Begins: []Beginning{{"u:", "a function, say", OfCommand}, {"uret:", "its return", Unlisted}, {"tp:", "a tracepoint", OfMachine}},
 	}}})
 	dir := t.TempDir()
 	script, program = filepath.Join(dir, "completion"), filepath.Join(dir, "wprof-sample")
-	lists := "#!/bin/sh\ntest \"$1\" = --list || exit 1\ncase $2 in tp:sched:s*) printf 'tp:sched:switch   prev_pid int\\ntp:sched:stop\\n' ;; *) echo \"tp:$2\" ;; esac\n"
+	lists := "#!/bin/sh\ntest \"$1\" = --list || exit 1\ncase $2$3$4 in u:r*--./server) echo 'u:read (path:./server)'; echo 'u:run (path:./server)' ;; tp:sched:s*) printf 'tp:sched:switch   prev_pid int\\ntp:sched:stop\\n' ;; *) echo \"tp:$2\" ;; esac\n"
 	if err := os.WriteFile(script, []byte(tool.completion(shell)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +43,9 @@ func TestBashCompletesBeginningsOfValues(t *testing.T) {
 		{[]string{"--probe=tp:sched:s"}, "--probe=tp:sched:switch --probe=tp:sched:stop"}, // where bash does not cut words there
 		{[]string{"-P", `"tp:sched:s`}, "tp:sched:switch tp:sched:stop"},
 		{[]string{"-P", "u", ":", "s"}, ""},
+		{[]string{"-P", "u", ":", "r", ">", "--", "./server"}, "read run"},
+		{[]string{"-P", `"u:r`, ">", "-n", "--", "./server", "-v"}, "u:read u:run"},
+		{[]string{"-P", "uret", ":", "r", ">", "--", "./server"}, ""},
 		{[]string{"-P", "--ver"}, "--verbose --version"},
 	} {
 		quoted := append([]string{program}, c.line...)

@@ -33,16 +33,24 @@ func (f Flag) spellings() []string {
 // wordList returns the words that complete a value, and whether there are any.
 func (f Flag) wordList() (string, bool) { return strings.Join(f.values(), " "), len(f.Choices) > 0 }
 
-// begins returns the words with which values begin, and those of which --list lists how they go on.
-func (f Flag) begins() (all, listed string) {
-	var words, known []string
+// begins returns the words with which values begin.
+func (f Flag) begins() string {
+	var words []string
 	for _, b := range f.Begins {
 		words = append(words, b.Word)
-		if b.Listed {
-			known = append(known, b.Word)
+	}
+	return strings.Join(words, " ")
+}
+
+// listed returns the words with which values begin whose continuation is listed so.
+func (f Flag) listed(how Listed) string {
+	var words []string
+	for _, b := range f.Begins {
+		if b.Listed == how {
+			words = append(words, b.Word)
 		}
 	}
-	return strings.Join(words, " "), strings.Join(known, " ")
+	return strings.Join(words, " ")
 }
 
 // function is the name of a function of a script that completes the flag's value.

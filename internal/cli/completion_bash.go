@@ -9,7 +9,7 @@ import (
 // three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are parsed into the
 // flag, the text before the value in the current word, and the value so far; "@" belongs to the value, because a
 // completion replaces it too. It cuts words at ":" as well, and replaces only what is behind the last one. It works with bash 3.2, the version of macOS.
-const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag= head= attached= given= left= words= listed= kind= word before= i at=$COMP_CWORD
+const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag= head= attached= given= left= words= listed= programs= kind= word before= i at=$COMP_CWORD
 	local IFS=$'\n'
 	COMPREPLY=()
 	while ((at > 1)) && [[ ${COMP_WORDS[at]} == :* || ${COMP_WORDS[at-1]} == :* ]]; do ((at -= 1)); cur=${COMP_WORDS[at]}$cur; done
@@ -61,11 +61,17 @@ const bashEntries = `		if [[ $cur != @* ]]; then return; fi
 		done
 `
 
-// bashBegins offers the beginnings of values, and what the tool lists. The value may be in quotes that are still open.
+// bashBegins offers the beginnings of values, and what the tool lists, of some in the program behind "--". The value may be in quotes that are
+// still open.
 const bashBegins = `		compopt +o filenames -o nospace 2>/dev/null
 		word=${cur#[\'\"]}
-		i=" $listed "
-		if [[ $word == ?*:?* && $i == *" ${word%%:*}: "* ]]; then words=$("${COMP_WORDS[0]}" --list "$word*" 2>/dev/null | cut -d ' ' -f 1)
+		kind=" ${word%%:*}: "
+		for ((i = COMP_CWORD + 1; i < ${#COMP_WORDS[@]}; i++)); do
+			if [[ ${COMP_WORDS[i]} == -- ]]; then given=${COMP_WORDS[i+1]}; break; fi
+		done
+		if [[ $word == ?*:?* && " $listed " == *$kind* ]]; then words=$("${COMP_WORDS[0]}" --list "$word*" 2>/dev/null | cut -d ' ' -f 1)
+		elif [[ $word == ?*:* && " $programs " == *$kind* ]]; then
+			if [[ -n $given ]]; then words=$("${COMP_WORDS[0]}" --list "$word*" -- "$given" 2>/dev/null | cut -d ' ' -f 1); fi
 		else words=${words// /$'\n'}; fi
 		COMPREPLY=($(compgen -P "$head" -W "$words" -- "$word"))
 		COMPREPLY=("${COMPREPLY[@]#"$before"}")
@@ -110,8 +116,7 @@ func (f Flag) bash() string {
 	case f.ListFile:
 		action = "kind=entries"
 	case len(f.Begins) > 0:
-		words, listed := f.begins()
-		return fmt.Sprintf("if [[ $cur != -* ]]; then kind=begins words='%s' listed='%s'; fi", words, listed)
+		return fmt.Sprintf("if [[ $cur != -* ]]; then kind=begins words='%s' listed='%s' programs='%s'; fi", f.begins(), f.listed(OfMachine), f.listed(OfCommand))
 	}
 	if f.Kind == Optional {
 		return "if [[ -n $attached ]]; then " + action + "; fi"

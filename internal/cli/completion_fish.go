@@ -85,15 +85,15 @@ func (f Flag) fishValue(name string) string {
 	return need
 }
 
-// fishBegins returns a function that offers the beginnings of values, and what the tool lists.
+// fishBegins returns a function that offers the beginnings of values, and what the tool lists for the machine: fish hides from it what is
+// behind the cursor, so that the command is unknown.
 func (f Flag) fishBegins(name string) string {
 	if len(f.Begins) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "function %s\n    set -l value (__%s_value | string trim -l -c '\"\\'')\n", f.function("__"+name), name)
-	_, listed := f.begins()
-	fmt.Fprintf(&b, "    if contains -- (string replace -r -- ':.*' ':' \"$value\") %s; and string match -qr -- ':.' \"$value\"\n", listed)
+	fmt.Fprintf(&b, "    if contains -- (string replace -r -- ':.*' ':' \"$value\") %s; and string match -qr -- ':.' \"$value\"\n", f.listed(OfMachine))
 	b.WriteString("        set -l words (commandline -opc)\n        $words[1] --list \"$value*\" 2>/dev/null | string replace -r -- ' .*' ''\n        return\n    end\n")
 	for _, row := range f.Begins {
 		fmt.Fprintf(&b, "    printf '%%s\\t%%s\\n' '%s' '%s'\n", row.Word, row.Text)

@@ -91,16 +91,29 @@ func (f Flag) zshValue(tool string) string {
 	return colon + strings.ToLower(strings.ReplaceAll(f.placeholder(), ":", " ")) + ":" + action
 }
 
+// zshListed begins a function that offers the beginnings of values: it offers what the tool lists, of some in the program behind "--".
+const zshListed = `%s() {
+	local -a rows texts listed programs command
+	local at=${words[(i)--]}
+	listed=(%s) programs=(%s)
+	if [[ $PREFIX == ?*:* && -n ${programs[(r)${PREFIX%%%%:*}:]} ]]; then
+		(( at < $#words )) || return
+		command=(-- ${(Q)words[at+1]})
+	fi
+	if [[ $#command -gt 0 || $PREFIX == ?*:?* && -n ${listed[(r)${PREFIX%%%%:*}:]} ]]; then
+		rows=(${${(f)"$($words[1] --list "$PREFIX*" $command 2>/dev/null)"}%%%% *})
+		compadd -S '' -a rows
+		return
+	fi
+	rows=(`
+
 // zshBegins returns a function that offers the beginnings of values, and what the tool lists.
 func (f Flag) zshBegins(tool string) string {
 	if len(f.Begins) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	_, listed := f.begins()
-	fmt.Fprintf(&b, "%s() {\n\tlocal -a rows texts listed\n\tlisted=(%s)\n", f.function(tool), listed)
-	b.WriteString("\tif [[ $PREFIX == ?*:?* && -n ${listed[(r)${PREFIX%%:*}:]} ]]; then\n" +
-		"\t\trows=(${${(f)\"$($words[1] --list \"$PREFIX*\" 2>/dev/null)\"}%% *})\n\t\tcompadd -S '' -a rows\n\t\treturn\n\tfi\n\trows=(")
+	fmt.Fprintf(&b, zshListed, f.function(tool), f.listed(OfMachine), f.listed(OfCommand))
 	for _, row := range f.Begins {
 		fmt.Fprintf(&b, "%s ", row.Word)
 	}

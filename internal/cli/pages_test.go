@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -82,14 +84,17 @@ func TestManualPageRenders(t *testing.T) {
 	}
 }
 
-// completed returns the words that bash offers after a line.
+// completed returns the words that bash offers at the end of a line, or before ">" in it.
 func completed(t *testing.T, script string, line ...string) string {
 	t.Helper()
-	words := ""
+	words, cursor := "", len(line)-1
+	if at := slices.Index(line, ">"); at > 0 {
+		cursor, line = at-1, slices.Delete(line, at, at+1)
+	}
 	for _, w := range line {
 		words += " '" + w + "'"
 	}
-	out, err := exec.Command("bash", "-c", "source "+script+`; COMP_WORDS=(`+words+`); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wprof_sample; echo "${COMPREPLY[@]}"`).CombinedOutput()
+	out, err := exec.Command("bash", "-c", fmt.Sprintf("source %s; COMP_WORDS=(%s); COMP_CWORD=%d", script, words, cursor)+`; _wprof_sample; echo "${COMPREPLY[@]}"`).CombinedOutput()
 	if err != nil {
 		t.Fatalf("bash: %v: %s", err, out)
 	}

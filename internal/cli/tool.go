@@ -48,11 +48,20 @@ type Flag struct {
 	Check func(string) error // validates a value before anything else happens
 }
 
+// Listed is what lists how a value goes on that begins with a word.
+type Listed int
+
+const (
+	Unlisted  Listed = iota
+	OfMachine        // TOOL --list 'WORD…*'
+	OfCommand        // TOOL --list 'WORD…*' -- COMMAND, where the line has a command
+)
+
 // Beginning is how a value may begin, for completion.
 type Beginning struct {
 	Word   string // up to a colon
 	Text   string // what it means
-	Listed bool   // TOOL --list 'WORD…*' lists how the value goes on, at the beginning of each line up to a space
+	Listed Listed // what lists how the value goes on, at the beginning of each line up to a space
 }
 
 func (f Flag) names() []string { return append([]string{f.Name}, f.Aliases...) }
