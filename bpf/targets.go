@@ -111,14 +111,15 @@ func (t *bpfTarget) kernelParams(kernel *btf.Spec) ([]kerneltype.Param, error) {
 			return paramsOf(proto), nil
 		}
 	case *btf.Struct:
-		return t.operationParams(of), nil
+		return t.operationParams(kernel, of), nil
 	}
 	return nil, nil
 }
 
 // operationParams are the arguments of an operation in a table of the kernel (struct_ops). Which one it is, the kernel does not say: it is the
-// one whose name the program's name ends with.
-func (t *bpfTarget) operationParams(table *btf.Struct) (params []kerneltype.Param) {
+// one whose name the program's name ends with. BTF has no names of its arguments, unless the kernel has a function TABLE__OPERATION, which stands for
+// operations that are not there (kernel/bpf/bpf_struct_ops.c).
+func (t *bpfTarget) operationParams(kernel *btf.Spec, table *btf.Struct) (params []kerneltype.Param) {
 	longest := 0
 	for _, m := range table.Members {
 		pointer, ok := btf.UnderlyingType(m.Type).(*btf.Pointer)
@@ -127,6 +128,10 @@ func (t *bpfTarget) operationParams(table *btf.Struct) (params []kerneltype.Para
 		}
 		if proto, ok := pointer.Target.(*btf.FuncProto); ok {
 			longest, params = len(m.Name), paramsOf(proto)
+			var stub *btf.Func
+			if kernel.TypeByName(table.Name+"__"+m.Name, &stub) == nil {
+				params = paramsOf(stub.Type.(*btf.FuncProto))
+			}
 		}
 	}
 	return params

@@ -1,8 +1,10 @@
 package probeplan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -191,7 +193,7 @@ func (k kernelParams) resolve(a *probe.Arg) (resolved, error) {
 func (k kernelParams) param(a *probe.Arg) (*kerneltype.Param, error) {
 	var names []string
 	for i := range k.params {
-		names = append(names, k.params[i].Name)
+		names = append(names, cmp.Or(k.params[i].Name, strconv.Itoa(i)))
 		if a.Base == probe.BaseIndex && i == a.Index || a.Base == probe.BaseName && a.Name == k.params[i].Name {
 			return &k.params[i], nil
 		}

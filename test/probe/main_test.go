@@ -16,6 +16,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "requests", Source: "testdata/requests.c", Flags: []string{"-fno-omit-frame-pointer"}},
 		tools.C{Name: "known-cc", Source: "testdata/known.cc", Flags: []string{"-g", "-lstdc++"}},
 		tools.C{Name: "watched", Source: "testdata/watched.c", Flags: []string{"-g", "-pthread"}},
+		tools.C{Name: "programs.bpf.o", Source: "testdata/programs.bpf.c", Compiler: "clang-19", Flags: []string{"-target", "bpf", "-g", "-c"}},
 		tools.C{Name: "server", Source: "testdata/server.c", Flags: []string{"-g", "-pthread"}},
 	)
 }

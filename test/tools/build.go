@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 type C struct {
 	Name, Source string
 	Flags        []string
+	Compiler     string // gcc by default
 }
 
 // folder holds the binaries of this test process.
@@ -99,7 +101,7 @@ func linkAll(from, to string) error {
 func buildPrograms(dir string, programs []C) error {
 	for _, p := range programs {
 		args := append([]string{"-O1", "-Wall", "-o", filepath.Join(dir, p.Name), p.Source}, p.Flags...)
-		if err := command("gcc", args...); err != nil {
+		if err := command(cmp.Or(p.Compiler, "gcc"), args...); err != nil {
 			return err
 		}
 	}
