@@ -68,13 +68,19 @@ type capture struct {
 // record records a command with these probes. Nothing may be lost.
 func record(t *testing.T, probes []string, command ...string) *capture {
 	t.Helper()
+	return recordBy(t, []string{tools.Path("wprof-record")}, probes, command...)
+}
+
+// recordBy records with a command that runs the recorder with what follows.
+func recordBy(t *testing.T, recorder, probes []string, command ...string) *capture {
+	t.Helper()
 	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "probes.wprof")
-	args := []string{"-o", file}
+	args := append(slices.Clone(recorder[1:]), "-o", file)
 	for _, p := range probes {
 		args = append(args, "-U", p)
 	}
-	cmd := exec.Command(tools.Path("wprof-record"), append(append(args, "--"), command...)...)
+	cmd := exec.Command(recorder[0], append(append(args, "--"), command...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,12 +26,22 @@ func needKernelFunctions(t *testing.T) {
 // Spans, entries and returns of a function of the kernel, which the program calls eight times; a kernel that can probe none says so.
 func TestKernelFunctions(t *testing.T) {
 	needKernelFunctions(t)
-	probes := []string{
+	t.Run("as the kernel is", func(t *testing.T) { checkKernelFunctions(t, tools.Path("wprof-record")) })
+	const kprobes = "/sys/devices/kprobe"
+	if _, err := os.Stat(kprobes); err != nil {
+		return
+	}
+	t.Run("by fentry", func(t *testing.T) {
+		checkKernelFunctions(t, "unshare", "-m", "sh", "-c", "mount -t tmpfs none "+kprobes+` && exec "$0" "$@"`, tools.Path("wprof-record"))
+	})
+}
+
+func checkKernelFunctions(t *testing.T, recorder ...string) {
+	c := recordBy(t, recorder, []string{
 		`kspan:hrtimer_nanosleep (arg:ret:s64) | id:span |`,
 		`k:hrtimer_nanosleep (arg:rqtp:s64/name(ns)) | id:entry |`,
 		`kret:hrtimer_nanosleep (arg:ret:s64) | id:return |`,
-	}
-	c := record(t, probes, tools.Path("known"), "all")
+	}, tools.Path("known"), "all")
 	if spans, entries, returns := c.of("span"), c.of("entry"), c.of("return"); len(spans) != 8 || len(entries) != 8 || len(returns) != 8 {
 		t.Fatalf("%d spans, %d entries and %d returns of 8 calls", len(spans), len(entries), len(returns))
 	}
