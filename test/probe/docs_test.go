@@ -78,19 +78,87 @@ func TestKernelFunctionsOfTheDocumentation(t *testing.T) {
 func tryExamples(t *testing.T, dir string, ofKernel bool) (tried int) {
 	t.Helper()
 	server := tools.StartWorkload(t, exec.Command(filepath.Join(dir, "server"), "0"))
+	var commands []string
 	for _, block := range page(t) {
 		for command := range strings.Lines(block) {
 			if !regexp.MustCompile(`^wprof-[a-z]+ `).MatchString(command) || strings.Contains(command, "DEFINITION") || strings.Contains(command, "TARGET") {
 				continue
 			}
-			if probesKernel(command) != ofKernel {
-				continue
+			if probesKernel(command) == ofKernel {
+				commands = append(commands, strings.NewReplacer("1234", server.PIDText(), "-d2s", "-d300ms", "-d5s", "-d300ms", "\n", "").Replace(command))
 			}
-			tried++
-			tryExample(t, dir, strings.NewReplacer("1234", server.PIDText(), "-d2s", "-d300ms", "-d5s", "-d300ms", "\n", "").Replace(command))
 		}
 	}
-	return tried
+	together := recordings(commands)
+	for _, command := range commands {
+		if r := together[command]; r != nil {
+			r.restore(t, dir)
+		} else {
+			tryExample(t, dir, command)
+		}
+	}
+	return len(commands)
+}
+
+// recording is one of several examples whose commands are the same but for what they probe.
+type recording struct {
+	flags, rest string
+	definitions []string
+	recorded    bool
+}
+
+// recordings returns the recordings of examples, by their commands. Examples with breakpoints, of which a processor has four, and those that
+// some kernels refuse are recorded one by one.
+func recordings(commands []string) map[string]*recording {
+	alike := regexp.MustCompile(`^wprof-record (-d\S+ )?-U ('[^']*') ([^']*)$`)
+	byRest, together := make(map[string]*recording), make(map[string]*recording)
+	for _, command := range commands {
+		m := alike.FindStringSubmatch(command)
+		if m == nil || probesKernel(command) || strings.Contains(command, "'watch:") {
+			continue
+		}
+		r := byRest[m[1]+m[3]]
+		if r == nil {
+			r = &recording{flags: m[1], rest: m[3]}
+			byRest[m[1]+m[3]] = r
+		}
+		r.definitions = append(r.definitions, m[2])
+		together[command] = r
+	}
+	return together
+}
+
+// restore gives the output of the recording its name again, for the examples that read it: others have the same one.
+func (r *recording) restore(t *testing.T, dir string) {
+	t.Helper()
+	_, output, _ := strings.Cut(r.rest, "-o ")
+	output, _, _ = strings.Cut(output, " ")
+	output = filepath.Join(dir, output)
+	kept := filepath.Join(dir, "of "+strings.ReplaceAll(r.rest, "/", "_"))
+	if !r.recorded {
+		r.recorded = true
+		r.record(t, dir, output)
+		if err := os.Link(output, kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Remove(output)
+	if err := os.Link(kept, output); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record records the examples. Each of them must have events, and each has an id of its own.
+func (r *recording) record(t *testing.T, dir, output string) {
+	t.Helper()
+	tryExample(t, dir, "wprof-record "+r.flags+"-U "+strings.Join(r.definitions, " -U ")+" "+r.rest)
+	ids := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`"utrace_id":("[^"]*")`).FindAllSubmatch(tools.Run(t, "wprof-json", output), -1) {
+		ids[string(m[1])] = true
+	}
+	if len(ids) != len(r.definitions) {
+		t.Errorf("%d of %d examples have events:\n%s\n%s", len(ids), len(r.definitions), strings.Join(r.definitions, "\n"), tools.Run(t, "wprof-info", "--probes", output))
+	}
 }
 
 func probesKernel(command string) bool {
