@@ -332,7 +332,7 @@ func (m *probeMachine) Files(pid int) (paths []string, err error) {
 		seen[path] = true
 		inside := dir + "/root" + path
 		if _, err := os.Stat(inside); err != nil { // it is deleted or replaced
-			inside = dir + "/map_files/" + fields[0]
+			inside = mappedPath(dir, fields[0])
 		}
 		paths = append(paths, inside)
 	}

@@ -101,7 +101,7 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 			continue
 		}
 		// Some network file systems number one file in several ways.
-		mapped, err := os.Stat(filepath.Join(dir, "map_files", fields[0]))
+		mapped, err := os.Stat(mappedPath(dir, fields[0]))
 		isSame := err == nil && os.SameFile(mapped, file)
 		if !isSame && strings.TrimSpace(line[strings.Index(line, fields[5]):]) != name {
 			continue
@@ -117,6 +117,13 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 		}
 	}
 	return 0, errors.New("the process has not mapped its code")
+}
+
+// mappedPath is the path of what a process has mapped at the addresses that a line of its maps begins with. Those have eight digits at least,
+// names in map_files no zeros before them.
+func mappedPath(dir, addresses string) string {
+	begin, end, _ := strings.Cut(addresses, "-")
+	return filepath.Join(dir, "map_files", strings.TrimLeft(begin, "0")+"-"+strings.TrimLeft(end, "0"))
 }
 
 // maxKernelNames bounds the names that are compared with one that does not exist.

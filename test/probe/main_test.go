@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "known-cc", Source: "testdata/known.cc", Flags: []string{"-g", "-lstdc++"}},
 		tools.C{Name: "watched", Source: "testdata/watched.c", Flags: []string{"-g", "-pthread"}},
 		tools.C{Name: "programs.bpf.o", Source: "testdata/programs.bpf.c", Compiler: "clang-19", Flags: []string{"-target", "bpf", "-g", "-c"}},
+		tools.C{Name: "watched-fixed", Source: "testdata/watched.c", Flags: []string{"-g", "-pthread", "-no-pie"}},
 		tools.C{Name: "server", Source: "testdata/server.c", Flags: []string{"-g", "-pthread"}},
 	)
 }

@@ -281,6 +281,11 @@ func TestWatchedCommands(t *testing.T) {
 	if r.Status != 3 {
 		t.Errorf("a script: status %d: %s", r.Status, r.Stderr)
 	}
+	t.Chdir(tools.Folder()) // a program that has to be at low addresses, by a name that is no path of /proc/PID/maps
+	tools.Run(t, "wprof-record", "--watch", "counter", "-o", file, "--", "./watched-fixed", "threads 1")
+	if n := len(read(t, file).of("watch:counter")); n != 100 {
+		t.Errorf("a program at fixed addresses: %d events of 100 writes", n)
+	}
 }
 
 // Nothing stays when the recorder is killed, also while the command has not come to its entry; and a process may end meanwhile.
