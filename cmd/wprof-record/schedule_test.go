@@ -124,8 +124,9 @@ func TestTwoRecordersOpenTogether(t *testing.T) {
 	}
 	want := began.Truncate(period).Add(period)
 	for i, at := range instants {
-		if behind := at.Sub(want).Round(closeTo); behind != 0 {
-			t.Errorf("recorder %d opened %v after %s", i, behind, want)
+		said := runs[i].stderr.String()
+		if behind := at.Sub(want).Round(closeTo); behind != 0 || strings.Contains(said, "multiple") {
+			t.Errorf("recorder %d opened %v after %s: %s", i, behind, want, said)
 		}
 	}
 }
@@ -268,6 +269,25 @@ func TestPreparationThatOverrunsTheActivationEnds(t *testing.T) {
 			if _, err := os.Stat(ran); err == nil {
 				t.Errorf("%v: the command ran", c.args)
 			}
+		}
+	}
+}
+
+// TestMultipleThatIsMissedIsReported: no recording is prepared within 100 ms.
+func TestMultipleThatIsMissedIsReported(t *testing.T) {
+	tools.NeedPrivilege(t)
+	want := regexp.MustCompile(`--activate /100ms: the recording was prepared \S+s too late for the first multiple, (\S+) \S+: its window opens at (\S+) \S+, and those of recorders`)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	for _, prepare := range []string{"@now", "+300ms"} {
+		r := recorder(t, "--prepare", prepare, "--activate", "/100ms", "-d100ms", "-o", file).start()
+		status, said := r.wait(), r.stderr.String()
+		found := want.FindStringSubmatch(said)
+		if status != 0 || found == nil {
+			t.Fatalf("--prepare %s: status %d: %s", prepare, status, said)
+		}
+		at, _ := readFile(t, file).requested()
+		if opens := at.Round(closeTo).Format("15:04:05.999"); found[2] != opens || found[1] >= found[2] && opens > "01" {
+			t.Errorf("--prepare %s: it opened at %s: %s", prepare, opens, said)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
+	"wprof/internal/when"
 )
 
 // Main records, finalises, reports, and returns the exit status for the process, which then ends. With a command, wrong usage
@@ -105,7 +106,8 @@ type session struct {
 	cfg         *Config
 	out         *cli.Output
 	description *format.Session
-	isLate      bool // the window is prepared at the last moment
+	first       when.Instant // when the window opens if it is prepared in time
+	isLate      bool         // the window is prepared at the last moment
 	started     int64
 	written     counter // what went to out
 	command     *command

@@ -91,6 +91,9 @@ func (s *session) setUp() error {
 	if err := s.awaitPreparation(); err != nil {
 		return err
 	}
+	if err := s.setFirst(); err != nil {
+		return err
+	}
 	if !s.cfg.isScheduled() {
 		// Not earlier: opening a FIFO waits for its reader, and the first signal must end that, and waiting for the preparation too.
 		s.inv.HandleStop()
@@ -128,6 +131,30 @@ func (s *session) awaitPreparation() error {
 		}
 	}
 	return check(s.cfg)
+}
+
+// setFirst sets when the window opens if the recording is prepared in time: of a period at the first multiple from now on.
+func (s *session) setFirst() error {
+	s.first = s.cfg.Schedule.ActivateAt
+	if !s.cfg.Schedule.PrepareAt.IsSet() {
+		return nil // it is the first multiple from the start of the program on
+	}
+	now, err := proc.ReadClocks()
+	if err == nil {
+		s.first = s.first.Next(now, 1)
+	}
+	return err
+}
+
+// checkFirst reports that a recorder which was prepared sooner has opened its window before this one.
+func (s *session) checkFirst(at when.Instant, now *format.ClockSnapshot) {
+	first, isWall := s.first.Wall()
+	if opens, _ := at.Wall(); isWall && opens > first {
+		clock := func(ns int64) string { return time.Unix(0, ns).Format("15:04:05.999 MST") }
+		late := s.rec.beginAhead() - s.first.Left(now)
+		s.inv.Warnf("--activate %s: the recording was prepared %s too late for the first multiple, %s: its window opens at %s, and those of recorders that were ready have opened before; "+
+			"prepare earlier, or choose a longer period", s.cfg.Schedule.Activate.Text, late.Round(time.Millisecond), clock(first), clock(opens))
+	}
 }
 
 // followClock sets a trigger to the next multiple of its period if the last one has passed, because the time of day was set or the machine was
@@ -182,6 +209,7 @@ func (s *session) awaitActivation() (at when.Instant, err error) {
 		return at, err
 	}
 	at = at.Next(now, s.rec.beginAhead())
+	s.checkFirst(at, now)
 	left := at.Left(now)
 	if left < 0 {
 		return at, s.overrun(-left)
