@@ -33,10 +33,18 @@ type breakpoint struct {
 	site    *probe.Site
 	watch   probe.Watching
 	pid     int // 0: that of a command that has not begun, or of the kernel
-	events  []int
+	events  []breakpointEvent
 	seen    map[int]bool // threads that have it, or have ended
 	threads []int        // for which an event was created
 }
+
+// breakpointEvent is a perf event of a breakpoint.
+type breakpointEvent struct {
+	fd  int
+	cpu int // everyCPU: it is of a thread
+}
+
+const everyCPU = -1
 
 // breakpoints is how many there are.
 func (o *Options) breakpoints() (n int) {
@@ -124,21 +132,55 @@ func (b *breakpoint) attr(address uint64) unix.PerfEventAttr {
 // open creates the events.
 func (b *breakpoint) open(program *ebpf.Program, address uint64) error {
 	if b.watch.Kernel {
-		return b.openCPUs(program, address)
+		return b.openCPUs(program)
 	}
 	return b.openThreads(program, address)
 }
 
-func (b *breakpoint) openCPUs(program *ebpf.Program, address uint64) error {
+func (b *breakpoint) openCPUs(program *ebpf.Program) error {
 	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
-	attr := b.attr(address)
 	for _, cpu := range cpus {
-		if err := b.add(&attr, program, -1, cpu); err != nil && !errors.Is(err, unix.ENODEV) {
-			return b.explain(err)
+		if err := b.openCPU(program, cpu); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// watchCPU sets the breakpoints of the kernel on a CPU that has come online, and enables them if the programs are armed.
+func (t *Tracer) watchCPU(cpu int) error {
+	for _, b := range t.watched {
+		if !b.watch.Kernel {
+			continue
+		}
+		if err := b.openCPU(t.collection.Programs[probeName(b.program)], cpu); err != nil {
+			return err
+		}
+		if !t.watching {
+			continue
+		}
+		if err := b.enable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openCPU creates the event of a CPU. That which it had before it was offline is closed first: the kernel has removed it, and counts it among
+// the few of a CPU until then.
+func (b *breakpoint) openCPU(program *ebpf.Program, cpu int) error {
+	if i := slices.IndexFunc(b.events, func(e breakpointEvent) bool { return e.cpu == cpu }); i >= 0 {
+		if err := unix.Close(b.events[i].fd); err != nil {
+			return err
+		}
+		b.events = slices.Delete(b.events, i, i+1)
+	}
+	attr := b.attr(b.site.Address)
+	if err := b.add(&attr, program, -1, cpu); err != nil && !errors.Is(err, unix.ENODEV) {
+		return b.explain(err)
 	}
 	return nil
 }
@@ -163,7 +205,7 @@ func (b *breakpoint) openThreads(program *ebpf.Program, address uint64) error {
 			if (scan > 0 || !isFirst) && b.hasInherited(&attr, tid) {
 				continue
 			}
-			switch err := b.add(&attr, program, tid, -1); {
+			switch err := b.add(&attr, program, tid, everyCPU); {
 			case errors.Is(err, unix.ESRCH): // it has ended
 			case err != nil:
 				return b.explain(err)
@@ -231,7 +273,7 @@ func (b *breakpoint) add(attr *unix.PerfEventAttr, program *ebpf.Program, tid, c
 	if err != nil {
 		return err
 	}
-	b.events = append(b.events, fd)
+	b.events = append(b.events, breakpointEvent{fd, cpu})
 	return unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program.FD())
 }
 
@@ -257,6 +299,9 @@ func (b *breakpoint) explain(err error) error {
 // A thread that was being created when its parent's event was created is in no list before it is complete: it is looked for once more. And one
 // whose parent's event is being enabled may inherit it as it was before: it is enabled by the second round.
 func (t *Tracer) startWatching() error {
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
+	t.watching = true
 	for _, b := range slices.Backward(t.watched) { // it lacks those that were set last
 		if len(b.threads) > 0 {
 			if err := b.openThreads(t.collection.Programs[probeName(b.program)], b.site.Address); err != nil && !hasEnded(b.pid) {
@@ -290,8 +335,8 @@ func (t *Tracer) seedWatched() error {
 }
 
 func (b *breakpoint) enable() error {
-	for _, fd := range b.events {
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+	for _, event := range b.events {
+		if err := unix.IoctlSetInt(event.fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
 			return fmt.Errorf("enable the breakpoint at %s: %w", b.site.Name, err)
 		}
 	}
@@ -321,9 +366,12 @@ func (b *breakpoint) seed(watched *ebpf.Map) error {
 
 // stopWatching disables all breakpoints.
 func (t *Tracer) stopWatching() error {
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
+	t.watching = false
 	for _, b := range t.watched {
-		for _, fd := range b.events {
-			if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
+		for _, event := range b.events {
+			if err := unix.IoctlSetInt(event.fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
 				return fmt.Errorf("disable the breakpoint at %s: %w", b.site.Name, err)
 			}
 		}
@@ -333,8 +381,8 @@ func (t *Tracer) stopWatching() error {
 
 func (t *Tracer) closeBreakpoints() (err error) {
 	for _, b := range t.watched {
-		for _, fd := range b.events {
-			err = errors.Join(err, unix.Close(fd))
+		for _, event := range b.events {
+			err = errors.Join(err, unix.Close(event.fd))
 		}
 	}
 	return err

@@ -44,18 +44,25 @@ struct {
 	__type(value, struct counter_states);
 } counter_states SEC(".maps");
 
+/* A function of its own, so that tests can replace it. */
+static __noinline long read_counter(__u32 index, struct bpf_perf_event_value *now)
+{
+	return bpf_perf_event_read_value(&counters, index, now, sizeof(*now));
+}
+
 static __noinline int count_one(struct counter_states *s, __u32 cpu, __u32 number)
 {
 	struct bpf_perf_event_value now = {};
 	__u64 enabled, running, delta;
 	struct counter *c;
 	__u8 bit, shift;
+	bool backwards;
 
 	if (!s || number >= COUNTERS)
 		return 0;
 	c = &s->of[number];
 	bit = 1 << number;
-	if (bpf_perf_event_read_value(&counters, cpu * COUNTERS + number, &now, sizeof(now))) {
+	if (read_counter(cpu * COUNTERS + number, &now)) {
 		s->stale |= bit;
 		s->unknown |= bit;
 		return 0;
@@ -63,13 +70,15 @@ static __noinline int count_one(struct counter_states *s, __u32 cpu, __u32 numbe
 	delta = now.counter - c->value;
 	enabled = now.enabled - c->enabled;
 	running = now.running - c->running;
+	backwards = now.enabled < c->enabled;
 	c->value = now.counter;
 	c->enabled = now.enabled;
 	c->running = now.running;
-	if (s->stale & bit || (enabled && !running))
+	/* A counter that the kernel has removed with its CPU stands still, and the one that follows it began at 0. */
+	if (s->stale & bit || !running || backwards)
 		s->unknown |= bit;
 	s->stale &= ~bit;
-	if (running && running < enabled) {
+	if (running && running < enabled && !backwards) {
 		s->scaled |= bit;
 		/* The product of two times of more than 4 s has more than 64 bits. */
 		shift = enabled >> 32 ? 16 : 0;

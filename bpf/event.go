@@ -30,27 +30,42 @@ func onlineCPUs() (online []int, err error) {
 	return online, err
 }
 
-// attachToEvent runs a program for each event on each CPU that is online. CPUs that come online later are left out.
+// eventProgram is a program that runs for each event of a source.
+type eventProgram struct {
+	event   sources.Event
+	program *ebpf.Program
+}
+
+// attachToEvent runs a program for each event on each CPU that is online.
 func (t *Tracer) attachToEvent(event sources.Event, program *ebpf.Program) error {
 	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
+	e := eventProgram{event, program}
+	t.onEvents = append(t.onEvents, e)
 	for _, cpu := range cpus {
-		attr := unix.PerfEventAttr{
-			Type: unix.PERF_TYPE_SOFTWARE, Config: uint64(event), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: 1,
+		if err := t.attachToCPU(e, cpu); err != nil {
+			return err
 		}
-		fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
-		if errors.Is(err, unix.ENODEV) {
-			continue // it has just gone offline
-		}
-		if err != nil {
-			return fmt.Errorf("count software events %d of CPU %d: %w", event, cpu, err)
-		}
-		t.links = append(t.links, eventCloser(fd))
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program.FD()); err != nil {
-			return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
-		}
+	}
+	return nil
+}
+
+func (t *Tracer) attachToCPU(e eventProgram, cpu int) error {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: uint64(e.event), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: 1,
+	}
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if errors.Is(err, unix.ENODEV) {
+		return nil // it has just gone offline
+	}
+	if err != nil {
+		return fmt.Errorf("count software events %d of CPU %d: %w", e.event, cpu, err)
+	}
+	t.links = append(t.links, eventCloser(fd))
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, e.program.FD()); err != nil {
+		return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
 	}
 	return nil
 }

@@ -305,7 +305,7 @@ func TestCPUIsSampledAnew(t *testing.T) {
 	var since int64
 	records := recording(t, tracer, func() {
 		for _, e := range old {
-			must(t, tracer.SampleCPU(e.CPU))
+			must(t, tracer.AddCPU(e.CPU))
 		}
 		since = now()
 		for _, e := range old {
@@ -327,7 +327,7 @@ func TestCPUIsSampledAnew(t *testing.T) {
 			t.Errorf("CPU %d: %d samples, want about 200", e.CPU, n)
 		}
 	}
-	if err := tracer.SampleCPU(4095); err == nil {
+	if err := tracer.AddCPU(4095); err == nil {
 		t.Error("a CPU that does not exist is sampled")
 	}
 }

@@ -48,23 +48,25 @@ type SampleEvent struct {
 
 // SampleEvents returns the events of the CPUs that are online, if sampling was requested.
 func (t *Tracer) SampleEvents() []SampleEvent {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
 	return slices.Clone(t.samples)
 }
 
-// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested, and to count there. One that was sampled
-// before and has been offline gets new events: the kernel removes the events of a CPU that goes offline for good. After an
+// AddCPU begins to sample a CPU that has come online since [Load], to count and to watch the kernel there, and to record events of sources
+// that the kernel reports for each CPU, as far as that was requested. One that has been offline gets new events: the kernel removes the events of a CPU that goes offline for good. After an
 // error, or if the CPU is offline again, nothing has changed for what could not be opened.
-func (t *Tracer) SampleCPU(cpu int) error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
+func (t *Tracer) AddCPU(cpu int) error {
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
+	var errs []error
 	for i := range t.samplers {
-		if err := t.sampleCPU(i, cpu); err != nil {
-			return err
-		}
+		errs = append(errs, t.sampleCPU(i, cpu))
 	}
-	return t.countCPU(cpu)
+	for _, e := range t.onEvents {
+		errs = append(errs, t.attachToCPU(e, cpu))
+	}
+	return errors.Join(append(errs, t.countCPU(cpu), t.watchCPU(cpu))...)
 }
 
 func (t *Tracer) sampleCPU(of, cpu int) error {
@@ -104,11 +106,11 @@ func (t *Tracer) beginSampleEvent(event *SampleEvent) error {
 	return event.enable()
 }
 
-// OnSampleEvent makes the Tracer call f with each event, existing ones and those that [Tracer.SampleCPU] creates, before the
+// OnSampleEvent makes the Tracer call f with each event, existing ones and those that [Tracer.AddCPU] creates, before the
 // event is enabled.
 func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
 	t.onEvent = f
 	for _, event := range t.samples {
 		if err := f(event); err != nil {
@@ -225,8 +227,8 @@ func (o *Options) stagger() time.Duration {
 
 // StartSampling returns when all events are enabled, which takes up to 10 ms. No sample is written before [Tracer.Arm].
 func (t *Tracer) StartSampling() error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
 	wasStarted := t.started
 	t.started = true
 	if wasStarted || len(t.samples) == 0 {
@@ -243,8 +245,8 @@ func (t *Tracer) StartSampling() error {
 }
 
 func (t *Tracer) stopSampling() error {
-	t.sampling.Lock()
-	defer t.sampling.Unlock()
+	t.hotplug.Lock()
+	defer t.hotplug.Unlock()
 	t.started = false
 	for _, event := range t.samples {
 		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {

@@ -35,7 +35,7 @@ type Tracer struct {
 	nestingLosses *lossCounters    // programs nested too deep
 	missing       *missingCounters // events of sources; nil: there are no sources
 
-	sampling sync.Mutex // CPUs come online at any time
+	hotplug  sync.Mutex // CPUs come online at any time
 	samplers []sampler
 	samples  []SampleEvent
 	started  bool                    // the events are enabled
@@ -50,7 +50,9 @@ type Tracer struct {
 
 	tracepoints *pins // links to tracepoints; nil: none
 	rawPrograms []*ebpf.Program
+	onEvents    []eventProgram
 	watched     []*breakpoint
+	watching    bool // they are enabled
 }
 
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is

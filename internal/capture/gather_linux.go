@@ -139,7 +139,7 @@ func (r *recorder) cameOnline(cpu int) {
 }
 
 func (r *recorder) sampleCPU(cpu int) {
-	if err := r.tracer.SampleCPU(cpu); err != nil {
+	if err := r.tracer.AddCPU(cpu); err != nil {
 		r.leftUnsampled(cpu, err)
 	}
 }

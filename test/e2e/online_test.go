@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -107,7 +109,13 @@ func TestCPUThatGoesOfflineAndComesBackIsRecorded(t *testing.T) {
 	t.Cleanup(func() { setOnline(t, file, "1") })
 	programs := spinners(t, "before", "after")
 	capture := filepath.Join(t.TempDir(), "cpu.wprof")
-	r := tools.Start(t, "-d120s", "-o", capture)
+	flags := []string{"-d120s", "-o", capture, "--pmu", "page-faults", "-S+pmu=page-faults/name=each/@1"}
+	_, err := os.Stat("/sys/bus/event_source/devices/kprobe")
+	hasKprobes := err == nil
+	if hasKprobes { // else code of the kernel has no breakpoints
+		flags = append(flags, "-U", "watch:kernel:do_exit:x (arg:rdi) | id:exit |")
+	}
+	r := tools.Start(t, flags...)
 	spinOn(t, cpu, programs[0])
 	gone := setOnline(t, file, "0")
 	time.Sleep(time.Second)
@@ -123,7 +131,47 @@ func TestCPUThatGoesOfflineAndComesBackIsRecorded(t *testing.T) {
 		if n := named(t, capture, cpu, comm); n < leastSamples(t) {
 			t.Errorf("%d samples on CPU %d are in known files, of a program that spun there for 1.5 s %s it was offline", n, cpu, comm)
 		}
+		did := readDone(t, capture, cpu, comm)
+		if did.faults < 20 || did.faults > 10_000 || did.sampled < 20 || did.sampled > did.faults+20 || did.sampled < did.faults-20 {
+			t.Errorf("%s had %v page faults on CPU %d by a counter, and %v by samples", comm, did.faults, cpu, did.sampled)
+		}
+		if hasKprobes && did.exits != 1 {
+			t.Errorf("%s ended %d times on CPU %d", comm, did.exits, cpu)
+		}
 	}
+}
+
+// done is what a program did on a CPU: its page faults by a counter and by samples, and how often it ended, by a breakpoint of the kernel.
+type done struct {
+	faults, sampled float64
+	exits           int
+}
+
+func readDone(t *testing.T, capture string, cpu int, comm string) (did done) {
+	t.Helper()
+	_, lines, _ := bytes.Cut(tools.Run(t, "wprof-json", "-k", "switch,pmu_event,utrace_instant", capture), []byte("\n"))
+	for line := range bytes.Lines(lines) {
+		var one struct {
+			T          string
+			CPU        int
+			Prev, Task struct{ Comm string }
+			PMUs       []*float64
+			Period     float64 `json:"sample_period"`
+		}
+		if err := json.Unmarshal(line, &one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		switch {
+		case one.CPU != cpu:
+		case one.T == "switch" && one.Prev.Comm == comm && len(one.PMUs) > 0 && one.PMUs[0] != nil:
+			did.faults += *one.PMUs[0]
+		case one.T == "pmu_event" && one.Task.Comm == comm:
+			did.sampled += one.Period
+		case one.T == "utrace_instant" && one.Task.Comm == comm:
+			did.exits++
+		}
+	}
+	return did
 }
 
 // A CPU that was offline when the recording began shares the ring of another.
