@@ -25,11 +25,8 @@ func (o *Options) CheckCounters() error {
 		return fmt.Errorf("%d events are to be counted, and at most %d can be", len(o.Counters), MaxCounters)
 	}
 	for _, e := range o.Counters {
-		switch {
-		case e.IsUncore():
-			return fmt.Errorf("event %q counts what CPUs %s share: it cannot be counted for threads", e.Name, e.CPUs)
-		case e.Attr.Config3 != 0:
-			return fmt.Errorf("event %q needs config3, which this version does not pass to the kernel", e.Name)
+		if e.Uncore {
+			return fmt.Errorf("event %q counts what several CPUs share, and is read on CPUs %s: it cannot be counted for threads", e.Name, e.PlacesText())
 		}
 	}
 	return nil
@@ -73,6 +70,11 @@ func (t *Tracer) openCounters() error {
 	if err != nil {
 		return err
 	}
+	for _, e := range t.options.Counters {
+		if err := checkOnline(e, cpus); err != nil {
+			return err
+		}
+	}
 	for _, cpu := range cpus {
 		if err := t.countCPU(cpu); err != nil {
 			return err
@@ -84,7 +86,11 @@ func (t *Tracer) openCounters() error {
 // countCPU opens the counters of a CPU that is online. Those that it had before it was offline are replaced: the kernel has removed them.
 func (t *Tracer) countCPU(cpu int) error {
 	for i, e := range t.options.Counters {
-		fd, err := openCounter(&e.Attr, cpu)
+		attr := e.On(cpu)
+		if attr == nil {
+			continue // this kind of CPU does not have it: what is not known is null
+		}
+		fd, err := openCounter(attr, cpu)
 		if errors.Is(err, unix.ENODEV) {
 			return nil // it has just gone offline
 		}
@@ -104,8 +110,7 @@ func (t *Tracer) countCPU(cpu int) error {
 
 func openCounter(a *pmu.Attr, cpu int) (fd int, err error) {
 	attr := perfAttr(a)
-	attr.Size = uint32(unsafe.Sizeof(attr))
 	attr.Bits |= uint64(a.Precise) << preciseShift
 	attr.Read_format = unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING
-	return unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	return openEvent(&attr, cpu)
 }

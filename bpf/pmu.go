@@ -5,6 +5,8 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -44,7 +46,7 @@ func (s *PMUSample) cookie(number int) uint64 { return uint64(s.Type)<<32 | uint
 
 func (s *PMUSample) sampler(number int) sampler {
 	cookie := s.cookie(number)
-	out := sampler{program: pmuProgram, cookie: &cookie, attr: perfAttr(&s.Event.Attr), explain: s.explain, precise: uint64(s.Event.Attr.Precise)}
+	out := sampler{program: pmuProgram, cookie: &cookie, event: s.Event, explain: s.explain, precise: uint64(s.Event.Attr.Precise)}
 	if s.Event.MaxPrecise {
 		out.precise = maxPrecise
 	}
@@ -58,9 +60,24 @@ func (s *PMUSample) sampler(number int) sampler {
 	return out
 }
 
+// eventAttr is struct perf_event_attr since Linux 6.3 (PERF_ATTR_SIZE_VER8), of which the library has an older one.
+type eventAttr struct {
+	unix.PerfEventAttr
+	Config3 uint64
+}
+
+// openEvent opens an event of a CPU. Kernels before Linux 6.3 take what is longer than theirs as too big (E2BIG) if it is not 0.
+func openEvent(attr *eventAttr, cpu int) (fd int, err error) {
+	attr.Size = uint32(unsafe.Sizeof(*attr))
+	if attr.Config3 == 0 {
+		attr.Size = uint32(unsafe.Sizeof(attr.PerfEventAttr))
+	}
+	return unix.PerfEventOpen(&attr.PerfEventAttr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+}
+
 // perfAttr is what the kernel takes for an event, without how precise it is.
-func perfAttr(a *pmu.Attr) unix.PerfEventAttr {
-	attr := unix.PerfEventAttr{Type: a.Type, Config: a.Config, Ext1: a.Config1, Ext2: a.Config2}
+func perfAttr(a *pmu.Attr) eventAttr {
+	attr := eventAttr{unix.PerfEventAttr{Type: a.Type, Config: a.Config, Ext1: a.Config1, Ext2: a.Config2}, a.Config3}
 	for bit, set := range map[uint64]bool{
 		unix.PerfBitExcludeUser: a.User, unix.PerfBitExcludeKernel: a.Kernel, unix.PerfBitExcludeHv: a.Hypervisor, unix.PerfBitExcludeIdle: a.Idle,
 		unix.PerfBitExcludeHost: a.Host, unix.PerfBitExcludeGuest: a.Guest, unix.PerfBitPinned: a.Pinned, unix.PerfBitExclusive: a.Exclusive,
@@ -88,10 +105,8 @@ func (o *Options) CheckPMU() error {
 func (s *PMUSample) check() error {
 	e := s.Event
 	switch {
-	case e.IsUncore():
-		return fmt.Errorf("event %q counts what CPUs %s share, so that it cannot be sampled: no thread can be named for it", e.Name, e.CPUs)
-	case e.Attr.Config3 != 0:
-		return fmt.Errorf("event %q needs config3, which this version does not pass to the kernel", e.Name)
+	case e.Uncore:
+		return fmt.Errorf("event %q counts what several CPUs share, and is read on CPUs %s: it cannot be sampled, since no thread can be named for it", e.Name, e.PlacesText())
 	case e.Tracepoint != "" && s.Rate.Period == 0:
 		return fmt.Errorf("event %q is a tracepoint, of which every n-th hit is sampled, not so many a second: write @period=N, or nothing for every hit", e.Name)
 	case e.Tracepoint != "" && e.Attr.Exclude != pmu.Exclude{Guest: true}:
@@ -107,6 +122,14 @@ func (s *PMUSample) check() error {
 	return nil
 }
 
+// checkOnline refuses an event that can be opened on none of some CPUs.
+func checkOnline(e *pmu.Event, cpus []int) error {
+	if slices.ContainsFunc(cpus, func(cpu int) bool { return e.On(cpu) != nil }) {
+		return nil
+	}
+	return fmt.Errorf("event %q is one of CPUs %s, and none of them is online", e.Name, e.PlacesText())
+}
+
 // explain turns an error of perf_event_open(2) into a sentence.
 func (s *PMUSample) explain(err error) error { return explainEvent(s.Event.Name, err) }
 
@@ -120,6 +143,8 @@ func explainEvent(name string, err error) error {
 		return unsupported(err, "this kernel does not accept the event %q: a value between its slashes, a modifier or the rate is not possible, or its PMU takes no samples (%v)", name, err)
 	case errors.Is(err, unix.EBUSY):
 		return unsupported(err, "the counters that %q needs are in use: end what else uses them, such as perf with the modifier D, or the NMI watchdog (%v)", name, err)
+	case errors.Is(err, unix.E2BIG):
+		return unsupported(err, "the event %q needs config3, which kernels before Linux 6.3 do not have (%v)", name, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return fmt.Errorf("open the event %q on each CPU: %w: raise the limit with ulimit -n", name, err)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOSYS):

@@ -5,12 +5,15 @@ package bpf
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -99,9 +102,10 @@ func TestSampledAttributesAreThoseOfPerf(t *testing.T) {
 		}
 		want := recordedAttr(t, append([]string{"record", "-vv", "-o", "/dev/null", "-e", c.text}, append(rate, "--", "true")...)...)
 		s := (&PMUSample{Event: event(t, c.text), Rate: c.rate}).sampler(0)
-		got := map[string]uint64{"type": uint64(s.attr.Type), "config": s.attr.Config, "{ sample_period, sample_freq }": s.attr.Sample, "precise_ip": s.precise}
+		attr, _ := s.on(0)
+		got := map[string]uint64{"type": uint64(attr.Type), "config": attr.Config, "{ sample_period, sample_freq }": attr.Sample, "precise_ip": s.precise}
 		for name, bit := range comparedBits() {
-			if s.attr.Bits&bit != 0 {
+			if attr.Bits&bit != 0 {
 				got[name] = 1
 			}
 		}
@@ -193,4 +197,65 @@ func TestCountersArePartsOfSwitches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEventsOfSomeCPUs: as on a machine with several kinds of CPUs, an event is another one on the first CPU, and none on others.
+func TestEventsOfSomeCPUs(t *testing.T) {
+	cpus := min(runtime.NumCPU(), 2)
+	first, err := pmu.ParseCPUs("0")
+	must(t, err)
+	e := event(t, "context-switches/name=cycles/")
+	e.Attr.Config = 1 << 31 // there is no such event
+	e.Places = []pmu.Place{{CPUs: first, Attr: event(t, "page-faults").Attr}}
+	o := Options{Counters: []*pmu.Event{e}, PMU: []PMUSample{{Event: e, Rate: pmu.Rate{Period: 1}, Type: 5}}}
+	var counted, unknown, sampled [2]int
+	for _, r := range recording(t, mustLoad(t, o), func() {
+		for cpu := range cpus {
+			onThread(func() {
+				pin(cpu)
+				for range 20 {
+					run(t, "true")
+				}
+			})
+		}
+	}) {
+		const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
+		on := min(r.cpu(), 1)
+		switch {
+		case r.is(ringdata.KindTyped) && r.u32(ringdata.TracepointType) == ringdata.TypeTracepoint+5:
+			sampled[on]++
+		case !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize:
+		case r.bytes[at+ringdata.CountsPartUnknown] != 0:
+			unknown[on]++
+		default:
+			counted[on] += int(r.u64(at + ringdata.CountsPartValues))
+		}
+	}
+	if counted[0] < 100 || sampled[0] < 100 || unknown[0] > 0 || counted[1] > 0 || sampled[1] > 0 || unknown[1] < 20*(cpus-1) {
+		t.Errorf("on the first CPU and others: counted %v, sampled %v, not known in %v times", counted, sampled, unknown)
+	}
+	e.Places[0].CPUs, err = pmu.ParseCPUs("4095")
+	must(t, err)
+	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), `"cycles" is one of CPUs 4095, and none of them is online`) {
+		t.Errorf("an event of a CPU that there is not: %v", err)
+	}
+}
+
+// TestThirdWordOfAnEvent: kernels that know no config3 refuse it, others pass it to the PMU, where software events ignore it.
+func TestThirdWordOfAnEvent(t *testing.T) {
+	attr := perfAttr(&event(t, "page-faults/config3=5/").Attr)
+	fd, err := openEvent(&attr, 0)
+	knows := unsafe.Sizeof(attr) == 136 && attr.Config3 == 5
+	if err == nil {
+		must(t, unix.Close(fd))
+	} else if knows = errors.Is(err, unix.E2BIG) && strings.Contains(explainEvent("x", err).Error(), "before Linux 6.3"); knows {
+		t.Logf("%v", err)
+	}
+	if !knows {
+		t.Errorf("%+v: %v", attr, err)
+	}
+	attr.Config3 = 0
+	fd, err = openEvent(&attr, 0)
+	must(t, err)
+	must(t, unix.Close(fd))
 }

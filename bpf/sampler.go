@@ -10,16 +10,39 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/pmu"
 )
 
 // sampler is what samples all CPUs: the timer, or an event of performance counters.
 type sampler struct {
-	attr    unix.PerfEventAttr // what is counted, and how often that is sampled
+	attr    unix.PerfEventAttr // what is counted, unless event says it, and how often that is sampled
+	event   *pmu.Event         // nil: the timer
 	precise uint64             // the most that is tried of precise_ip; the attribute has none
 	program string
 	cookie  *uint64           // of the program; nil: it needs none
 	explain func(error) error // of perf_event_open(2)
 }
+
+// on returns what is opened on a CPU; false: this kind of CPU does not have it.
+func (s *sampler) on(cpu int) (attr eventAttr, ok bool) {
+	if s.event == nil {
+		return eventAttr{PerfEventAttr: s.attr}, true
+	}
+	of := s.event.On(cpu)
+	if of == nil {
+		return attr, false
+	}
+	attr = perfAttr(of)
+	attr.Sample, attr.Bits = s.attr.Sample, attr.Bits|s.attr.Bits
+	return attr, true
+}
+
+// errOtherCPU is why nothing was opened on a CPU.
+var errOtherCPU = errors.New("this kind of CPU does not have the event")
+
+// leavesOut reports whether a CPU has nothing to sample.
+func leavesOut(err error) bool { return errors.Is(err, unix.ENODEV) || errors.Is(err, errOtherCPU) }
 
 // samplers returns what samples CPUs, as the options request.
 func (o *Options) samplers() (all []sampler) {
@@ -71,7 +94,7 @@ func (t *Tracer) AddCPU(cpu int) error {
 
 func (t *Tracer) sampleCPU(of, cpu int) error {
 	event, err := t.openSampleEvent(of, cpu)
-	if errors.Is(err, unix.ENODEV) {
+	if leavesOut(err) {
 		return nil
 	}
 	if err != nil {
@@ -130,10 +153,15 @@ func (t *Tracer) openSampleEvents() error {
 		return err
 	}
 	for i := range t.samplers {
+		if e := t.samplers[i].event; e != nil {
+			if err := checkOnline(e, cpus); err != nil {
+				return err
+			}
+		}
 		for _, cpu := range cpus {
 			event, err := t.openSampleEvent(i, cpu)
-			if errors.Is(err, unix.ENODEV) {
-				continue // it has just gone offline
+			if leavesOut(err) {
+				continue // it has just gone offline, or is of another kind
 			}
 			if err != nil {
 				return t.samplers[i].explain(err)
@@ -147,8 +175,12 @@ func (t *Tracer) openSampleEvents() error {
 // openSampleEvent opens an event as precise as the machine can, up to what was requested.
 func (t *Tracer) openSampleEvent(of, cpu int) (event SampleEvent, err error) {
 	s := &t.samplers[of]
+	attr, ok := s.on(cpu)
+	if !ok {
+		return event, errOtherCPU
+	}
 	for precise := s.precise; ; precise-- {
-		event, err = openSampleEvent(s.attr, precise, cpu)
+		event, err = openSampleEvent(attr, precise, cpu)
 		if event.of = of; err == nil || precise == 0 || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EMFILE) {
 			s.precise = precise
 			return event, err
@@ -159,12 +191,11 @@ func (t *Tracer) openSampleEvent(of, cpu int) (event SampleEvent, err error) {
 // preciseShift is where precise_ip is among the bits of a perf_event_attr.
 const preciseShift = 15
 
-func openSampleEvent(attr unix.PerfEventAttr, precise uint64, cpu int) (SampleEvent, error) {
-	attr.Size = uint32(unsafe.Sizeof(attr))
+func openSampleEvent(attr eventAttr, precise uint64, cpu int) (SampleEvent, error) {
 	attr.Sample_type = unix.PERF_SAMPLE_IDENTIFIER
 	attr.Bits |= unix.PerfBitDisabled | unix.PerfBitUseClockID | unix.PerfBitSampleIDAll | precise<<preciseShift
 	attr.Clockid = unix.CLOCK_MONOTONIC
-	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err := openEvent(&attr, cpu)
 	if err != nil {
 		return SampleEvent{}, err
 	}

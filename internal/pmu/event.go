@@ -1,5 +1,7 @@
 package pmu
 
+import "strings"
+
 // Types of events, PERF_TYPE_ of include/uapi/linux/perf_event.h. Those of other PMUs are numbers that the kernel chooses.
 const (
 	TypeHardware   = 0
@@ -35,12 +37,38 @@ type Event struct {
 	// What one count stands for: Scale times Unit. Zero and "" where the PMU does not say.
 	Scale float64
 	Unit  string
-	// CPUs are those on which the event can be opened, as a list like 0-3,8; "": all. One of a PMU outside the CPUs has few.
-	CPUs string
+	// Places are where it is opened, and as what; none: on all CPUs, as Attr. A machine with several kinds of CPUs has a PMU for each.
+	Places []Place
+	Uncore bool // it counts what several CPUs do, so that no thread can be named for it
 }
 
-// IsUncore reports whether the event counts what several CPUs do, so that no thread can be named for it.
-func (e *Event) IsUncore() bool { return e.CPUs != "" }
+// Place is what is opened on some CPUs.
+type Place struct {
+	CPUs CPUs
+	Attr Attr
+}
+
+// On returns what is opened on a CPU; nil: the event is none of this CPU's.
+func (e *Event) On(cpu int) *Attr {
+	if len(e.Places) == 0 {
+		return &e.Attr
+	}
+	for i := range e.Places {
+		if e.Places[i].CPUs.Has(cpu) {
+			return &e.Places[i].Attr
+		}
+	}
+	return nil
+}
+
+// PlacesText lists the CPUs on which it is opened; "": all.
+func (e *Event) PlacesText() string {
+	var all []string
+	for _, p := range e.Places {
+		all = append(all, p.CPUs.Text)
+	}
+	return strings.Join(all, ",")
+}
 
 // IsClock reports whether the event counts nanoseconds by a timer of the kernel's own.
 func (e *Event) IsClock() bool {

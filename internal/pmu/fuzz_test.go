@@ -1,6 +1,7 @@
 package pmu
 
 import (
+	"reflect"
 	"testing"
 	"testing/fstest"
 )
@@ -35,7 +36,7 @@ func FuzzEvent(f *testing.F) {
 			return
 		}
 		again, err := m.Resolve(s)
-		if err != nil || *again != *e {
+		if err != nil || !reflect.DeepEqual(again, e) {
 			t.Errorf("%q is %+v, and then %+v, %v", text, e, again, err)
 		}
 		if len(e.Name) > maxText || len(e.Unit) > maxName {

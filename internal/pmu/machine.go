@@ -78,30 +78,30 @@ func (m *Machine) kind(pmu string) (uint32, error) {
 	return uint32(kind), nil
 }
 
-// cpus returns the CPUs on which events of a PMU outside the CPUs can be opened; "": on all.
-func (m *Machine) cpus(pmu string) string {
-	text, err := m.read(pmu, "cpumask")
-	if err != nil {
-		return ""
-	}
-	return text
-}
-
 // events returns the names of the events that a PMU describes.
 func (m *Machine) events(pmu string) []string {
 	return slices.DeleteFunc(m.names(pmu+"/events"), func(name string) bool { return strings.Contains(name, ".") })
 }
 
-// pmuOf returns the PMU that describes an event of a name; "": none does. The CPU's own one comes first.
-func (m *Machine) pmuOf(event string) string {
+// pmusOf returns the PMU that describes an event of a name, the CPU's own one before others; of several kinds of CPUs all that describe it.
+func (m *Machine) pmusOf(event string) (all []string, err error) {
+	cores, err := m.cores()
+	for _, core := range cores {
+		if slices.Contains(m.events(core.name), event) {
+			all = append(all, core.name)
+		}
+	}
+	if len(all) > 0 || err != nil {
+		return all, err
+	}
 	pmus := m.names(".")
 	slices.SortStableFunc(pmus, func(a, b string) int { return coreOrder(a) - coreOrder(b) })
 	for _, pmu := range pmus {
 		if slices.Contains(m.events(pmu), event) {
-			return pmu
+			return []string{pmu}, nil
 		}
 	}
-	return ""
+	return nil, nil
 }
 
 func coreOrder(pmu string) int {

@@ -15,7 +15,16 @@ func isModifiers(s string) bool { return s != "" && strings.Trim(s, modifierLett
 
 // applyModifiers applies letters such as u, k and pp. Without any, guests are left out. The rules are perf's.
 func (e *Event) applyModifiers(letters string) error {
-	a := &e.Attr
+	for i := range e.Places {
+		if err := e.Places[i].Attr.applyModifiers(letters); err != nil {
+			return err
+		}
+	}
+	e.MaxPrecise = strings.Contains(letters, "P")
+	return e.Attr.applyModifiers(letters)
+}
+
+func (a *Attr) applyModifiers(letters string) error {
 	if letters == "" {
 		a.Guest = true
 		return nil
@@ -63,8 +72,6 @@ func (e *Event) applyModifiers(letters string) error {
 			}
 			a.Precise++
 			a.Guest = a.Guest || !machine
-		case 'P':
-			e.MaxPrecise = true
 		case 'D':
 			a.Pinned = true
 		case 'e':

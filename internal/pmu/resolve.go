@@ -44,19 +44,36 @@ func (m *Machine) resolve(s *Spec, e *Event) (err error) {
 		}
 	}
 	r := resolution{event: e}
-	return r.apply(s.Terms)
+	if err := r.apply(s.Terms); err != nil {
+		return err
+	}
+	return m.placeGeneric(e)
 }
 
 // resolveNamed resolves a plain word that no table has: an event that a PMU describes.
 func (m *Machine) resolveNamed(name string, e *Event) error {
-	pmu := m.pmuOf(name)
-	if pmu == "" {
+	pmus, err := m.pmusOf(name)
+	if err != nil {
+		return err
+	}
+	if len(pmus) == 0 {
 		if one, rest, several := strings.Cut(name, ","); several && one != "" && rest != "" {
 			return errors.New("several events are several flags, as --pmu page-faults --pmu context-switches")
 		}
 		return fmt.Errorf("there is no such event; %s", suggest(name, m.allEvents()))
 	}
-	return m.resolvePMU(pmu, []Term{{Name: name}}, e)
+	all := make([]Event, len(pmus))
+	var places []Place
+	for i, pmu := range pmus {
+		all[i] = *e
+		if err := m.resolvePMU(pmu, []Term{{Name: name}}, &all[i]); err != nil {
+			return err
+		}
+		places = append(places, all[i].Places...)
+	}
+	*e = all[0]
+	e.Places = places
+	return nil
 }
 
 func (m *Machine) resolvePMU(pmu string, terms []Term, e *Event) (err error) {
@@ -69,9 +86,11 @@ func (m *Machine) resolvePMU(pmu string, terms []Term, e *Event) (err error) {
 	if e.Attr.Type == TypeTracepoint {
 		return fmt.Errorf("write tracepoints as GROUP:NAME, as in sched:sched_switch")
 	}
-	e.CPUs = m.cpus(pmu)
 	r := resolution{machine: m, pmu: pmu, event: e, given: terms}
-	return r.apply(terms)
+	if err := r.apply(terms); err != nil {
+		return err
+	}
+	return m.placePMU(pmu, e)
 }
 
 // resolution collects what the terms of an event come to.
@@ -128,8 +147,37 @@ func (r *resolution) term(t Term, described bool) error {
 			}
 		}
 	}
+	if known, err := r.genericTerm(t); known || err != nil {
+		return err
+	}
 	valid := slices.Concat(r.machine.names(r.pmu+"/format"), r.machine.events(r.pmu), commonTerms())
 	return fmt.Errorf("the PMU %s has no term %s; %s", r.pmu, clip(t.Name), suggest(t.Name, valid))
+}
+
+// genericTerm applies a name of the kernel's tables to the PMU of a kind of CPUs: cpu_core/cycles/.
+func (r *resolution) genericTerm(t Term) (known bool, err error) {
+	if t.HasValue {
+		return false, nil
+	}
+	a := &r.event.Attr
+	kind, config := uint32(TypeHardware), uint64(0)
+	if g, ok := genericOf(t.Name); ok && g.kind == TypeHardware {
+		config = g.config
+	} else if config, ok = cacheConfig(t.Name); ok {
+		kind = TypeCache
+	} else {
+		return false, nil
+	}
+	cores, err := r.machine.cores()
+	isCore := slices.ContainsFunc(cores, func(c corePMU) bool { return c.name == r.pmu })
+	switch {
+	case err != nil || !isCore && r.pmu != "cpu":
+		return false, err
+	case isCore:
+		config |= uint64(a.Type) << extendedShift
+	}
+	a.Type, r.words[0] = kind, config
+	return true, nil
 }
 
 // describedName is the name of the event that a term is: cpu-cycles, or event=cpu-cycles.

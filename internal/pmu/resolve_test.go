@@ -2,6 +2,7 @@ package pmu
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,8 @@ func TestEventsAreResolved(t *testing.T) {
 		"sched:sched_switch/name=switches/u":  {Name: "switches", Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: user}},
 		"cycles/name=c,period=7/":             {Name: "c", Rate: Rate{Period: 7}, Attr: Attr{Exclude: guest}},
 		"cycles/name='a/b,c',freq=9/":         {Name: "a/b,c", Rate: Rate{Frequency: 9}, Attr: Attr{Exclude: guest}},
-		"power/energy/":                       {CPUs: "0", Unit: "Joules", Scale: 2.3283064365386962890625e-10, Attr: Attr{Type: 11, Config: 2, Exclude: guest}},
-		"reads":                               {CPUs: "0,18", Attr: Attr{Type: 12, Config: 0x304, Exclude: guest}},
+		"power/energy/":                       {Uncore: true, Places: on("0", Attr{Type: 11, Config: 2, Exclude: guest}), Unit: "Joules", Scale: 2.3283064365386962890625e-10, Attr: Attr{Type: 11, Config: 2, Exclude: guest}},
+		"reads":                               {Uncore: true, Places: on("0,18", Attr{Type: 12, Config: 0x304, Exclude: guest}), Attr: Attr{Type: 12, Config: 0x304, Exclude: guest}},
 		"hv_24x7/CYCLES,chip=5/":              {Attr: Attr{Type: 13, Config: 0x50002, Exclude: guest}},
 		"cpu/event=cpu-cycles/":               {Attr: Attr{Type: TypeRaw, Config: 0x3c, Exclude: guest}},
 		"cpu/ldlat=30,mem-loads/":             {Attr: Attr{Type: TypeRaw, Config: 0x1cd, Config1: 30, Exclude: guest}},
@@ -30,7 +31,7 @@ func TestEventsAreResolved(t *testing.T) {
 		if want.Name == "" {
 			want.Name = text
 		}
-		if got, err := resolve(text); err != nil || *got != want {
+		if got, err := resolve(text); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
