@@ -20,9 +20,9 @@ import (
 func WatchFlag() cli.Flag {
 	return cli.Flag{
 		Name: "watch", Kind: cli.List, Value: "SPEC", Check: checkWatch,
-		Usage: "Record each access to a variable by a hardware breakpoint of the processor, with the value before and after, the instruction and the " +
+		Usage: "Record each access to a variable by a hardware breakpoint of the processor, with the value before and after, the registers and the " +
 			"stack. SPEC is SYMBOL[+OFFSET][:LEN][:ACCESS] of the --pid or of the command, or an address 0x… of the --pid instead of the symbol; with kernel: before it, of the kernel. " +
-			"LEN: 1, 2, 4 or 8 bytes. ACCESS: w (writes, the default), rw (reads and writes) or x (the instruction there is executed, with arguments). " +
+			"LEN: 1, 2, 4 or 8 bytes. ACCESS: w (writes, the default), rw (reads and writes) or x (the instruction there is executed; with the function's arguments). " +
 			"It is -U 'watch:SPEC (pid:N)', which has parameters and settings. 4 at most on x86-64.",
 	}
 }

@@ -122,5 +122,9 @@ const MaxString = 256
 // MaxGlob is how many characters besides * a text or a pattern has that strings are compared with: the kernel program has a bit for each.
 const MaxGlob = 63
 
-// MaxArgs is how many values a probe may have.
-const MaxArgs = 16
+const (
+	// MaxArgs is how many values a probe may have, and how many texts.
+	MaxArgs = 16
+	// MaxHitValues is how many a breakpoint may have, whose arg:* has the registers: there is a bit for each that could not be read.
+	MaxHitValues = 32
+)

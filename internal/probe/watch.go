@@ -157,9 +157,8 @@ func (p *parser) watched(leg *Leg) {
 	case len(leg.Args) > 0 || leg.All || leg.Stack:
 		return
 	}
-	leg.Implied, leg.Stack = true, true
+	leg.Implied, leg.Stack, leg.All = true, true, true
 	if t.Access == WatchExecute {
-		leg.All = true
 		return
 	}
 	for _, name := range []string{"before", "value", "ip"} {

@@ -116,7 +116,7 @@ func (b *builder) recorded() error {
 	if b.counts() {
 		return b.counted()
 	}
-	for _, e := range b.all {
+	for number, e := range b.all {
 		for i := range e.leg.Args {
 			if b.belongs(e, &e.leg.Args[i]) {
 				if err := b.addField(e, e.leg.Args[i], true); err != nil {
@@ -124,23 +124,46 @@ func (b *builder) recorded() error {
 				}
 			}
 		}
-		if err := b.addEvery(e); err != nil {
+		room := b.mostValues()
+		if number == 0 && len(b.d.Legs) > 1 {
+			room -= len(b.d.Legs[1].Args)
+		}
+		if err := b.addEvery(e, room); err != nil {
 			return err
 		}
 	}
-	if len(b.fields) > probe.MaxArgs {
-		return b.d.Errorf(0, 0, nil, "these are %d arguments, and an event has %d at most", len(b.fields), probe.MaxArgs)
+	if most := b.mostValues(); len(b.fields) > most {
+		return b.d.Errorf(0, 0, nil, "these are %d arguments, and an event has %d at most", len(b.fields), most)
+	}
+	texts := 0
+	for i := range b.fields {
+		if b.fields[i].leaf().Kind != probe.LeafNumber {
+			texts++
+		}
+	}
+	if texts > probe.MaxArgs {
+		return b.d.Errorf(0, 0, nil, "these are %d texts, and an event has %d at most", texts, probe.MaxArgs)
 	}
 	return nil
 }
 
-// addEvery adds all arguments of arg:* that no other parameter names.
-func (b *builder) addEvery(e *end) error {
+// mostValues is how many values an event may have.
+func (b *builder) mostValues() int {
+	for i := range b.d.Legs {
+		if leg := &b.d.Legs[i]; leg.Probe == probe.Breakpoint && leg.All {
+			return probe.MaxHitValues
+		}
+	}
+	return probe.MaxArgs
+}
+
+// addEvery adds all arguments of arg:* that no other parameter names, until there are so many values.
+func (b *builder) addEvery(e *end, room int) error {
 	if !e.leg.All || len(e.variants) == 0 || e.variants[0].every == nil {
 		return nil
 	}
 	for _, a := range e.variants[0].every() {
-		if len(b.fields) == probe.MaxArgs {
+		if len(b.fields) >= room {
 			break
 		}
 		a.At, a.Leg = e.leg.Target.At, b.legOf(e)

@@ -266,17 +266,12 @@ type watchedArgs struct {
 }
 
 func (w watchedArgs) every() (all []probe.Arg) {
+	if w.everyCode != nil {
+		all = w.everyCode()
+	}
 	names := append([]string{"ip"}, usercode.Registers(w.machine)...)
 	if w.isData {
 		names = append([]string{"before", "value"}, names...)
-	} else if w.everyCode != nil {
-		all = w.everyCode()
-	}
-	if !w.isData && len(all) == 0 {
-		names = usercode.ArgumentRegisters(w.machine)
-	}
-	if len(all) > 0 {
-		return all
 	}
 	for _, name := range names {
 		all = append(all, probe.Arg{Base: probe.BaseName, Name: name})

@@ -2,6 +2,7 @@ package usercode
 
 import (
 	"debug/elf"
+	"slices"
 	"strconv"
 
 	"wprof/internal/probe"
@@ -19,6 +20,7 @@ type Register struct {
 type machine struct {
 	elf       elf.Machine
 	registers []Register // with the names that the assembler has for them and their parts
+	modes     []string   // registers that say how the kernel was entered, and nothing of the program
 	pc, sp    int        // offsets in struct pt_regs
 	dwarf     []int      // offsets by DWARF's numbers of registers; -1: not in struct pt_regs
 	c         convention
@@ -55,7 +57,7 @@ func (m *machine) register(name string) (Register, bool) {
 // x86 is struct pt_regs of arch/x86/include/asm/ptrace.h; numbers and conventions: System V ABI, AMD64 supplement, 3.2.3 and 3.6.2, and
 // Go's cmd/compile/abi-internal.md.
 func x86() *machine {
-	m := &machine{elf: elf.EM_X86_64, pc: 128, sp: 152, returned: 8}
+	m := &machine{elf: elf.EM_X86_64, pc: 128, sp: 152, returned: 8, modes: []string{"orig_rax", "cs", "ss"}}
 	for _, r := range []struct {
 		offset                  int
 		names                   [4]string // of 8, 4, 2 and 1 bytes
@@ -164,7 +166,7 @@ func PointerRead(of elf.Machine) (probe.Read, bool) {
 	return read, true
 }
 
-// Registers returns the names of the whole registers, without the instruction pointer.
+// Registers returns the names of a program's whole registers, without the instruction pointer.
 func Registers(of elf.Machine) (names []string) {
 	m := machineOf(of)
 	if m == nil {
@@ -172,26 +174,9 @@ func Registers(of elf.Machine) (names []string) {
 	}
 	seen := map[int]bool{m.pc: true}
 	for _, r := range m.registers {
-		if r.Size == 8 && !seen[r.Offset] {
+		if r.Size == 8 && !seen[r.Offset] && !slices.Contains(m.modes, r.Name) {
 			seen[r.Offset] = true
 			names = append(names, r.Name)
-		}
-	}
-	return names
-}
-
-// ArgumentRegisters returns the names of the registers in which functions of C get their arguments.
-func ArgumentRegisters(of elf.Machine) (names []string) {
-	m := machineOf(of)
-	if m == nil {
-		return nil
-	}
-	for _, offset := range m.c.arguments {
-		for _, r := range m.registers {
-			if r.Offset == offset && r.Size == 8 {
-				names = append(names, r.Name)
-				break
-			}
 		}
 	}
 	return names

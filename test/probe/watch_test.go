@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,6 +47,7 @@ func TestWritesOfThreads(t *testing.T) {
 		if frames := c.stacks[e.StackID]; len(frames) == 0 || !strings.HasPrefix(frames[len(frames)-1], "[U] write_counter") {
 			t.Fatalf("stack of write %d: %v", i, frames)
 		}
+		checkRegisters(t, e)
 	}
 	if last != 1005 || last != c.number(t, "counter") {
 		t.Errorf("the last value is %d", last)
@@ -62,6 +64,27 @@ func TestWritesOfThreads(t *testing.T) {
 	}
 	if n := len(c.of("idle")); n > 0 {
 		t.Errorf("%d events of a variable that is not written", n)
+	}
+}
+
+// checkRegisters checks that an event of a program has all registers of x86-64, as far as it is known what is in them.
+func checkRegisters(t *testing.T, e *event) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		return
+	}
+	for _, name := range []string{"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"} {
+		if !strings.HasPrefix(e.arg(t, name), "0x") {
+			t.Errorf("%s is %s", name, e.arg(t, name))
+		}
+	}
+	const alwaysSet, interrupts = 0x2, 0x200 // EFLAGS
+	flags, err := strconv.ParseUint(strings.TrimPrefix(e.arg(t, "eflags"), "0x"), 16, 64)
+	if err != nil || flags&(alwaysSet|interrupts) != alwaysSet|interrupts {
+		t.Errorf("eflags is %s", e.arg(t, "eflags"))
+	}
+	if ip, sp := e.arg(t, "ip"), e.arg(t, "rsp"); len(ip) < 8 || !strings.HasPrefix(sp, "0x7f") {
+		t.Errorf("ip is %s, rsp %s", ip, sp)
 	}
 }
 
@@ -137,6 +160,19 @@ func TestSpansOfAVariable(t *testing.T) {
 	for _, e := range c.of("busy") {
 		if e.Dur <= 0 || e.Open != "" {
 			t.Errorf("%+v", e)
+		}
+	}
+	// Of two variables, without parameters.
+	c = record(t, []string{"watch:small_one ~~ watch:state | id:pair |"}, tools.Path("watched"), "values")
+	pairs := c.of("pair")
+	if len(pairs) != 10 {
+		t.Fatalf("%d spans between 10 writes of two variables", len(pairs))
+	}
+	for i := range pairs {
+		e := &pairs[i]
+		checkRegisters(t, e)
+		if state := []string{"BUSY", "DONE"}[i%2]; e.Dur <= 0 || e.number(t, "value") != int64(i) || e.arg(t, "value_end") != state || len(c.stacks[e.StackID]) == 0 {
+			t.Errorf("span %d: %+v %s", i, e, e.Args)
 		}
 	}
 }
