@@ -209,6 +209,21 @@ func (m *probeMachine) RawTracepoint(name string) ([]kerneltype.Param, error) {
 }
 
 func (m *probeMachine) KernelFunctions(pattern string) (all []probeplan.KernelFunction, err error) {
+	if all, err = m.kernelFunctions(pattern); err != nil || len(all) > 0 {
+		return all, err
+	}
+	if !strings.ContainsAny(pattern, "*?") {
+		for _, name := range otherNames(pattern) {
+			if all, err = m.kernelFunctions(name); err != nil || len(all) > 0 {
+				return all, err
+			}
+		}
+	}
+	return nil, &usercode.NotFound{What: "traceable kernel function", Name: pattern, Near: cli.Nearest(pattern, m.kernelNames())}
+}
+
+// kernelFunctions returns the functions that the kernel's types describe and that can be traced.
+func (m *probeMachine) kernelFunctions(pattern string) (all []probeplan.KernelFunction, err error) {
 	found, err := m.read.Functions(pattern, maxKernelFunctions)
 	if err != nil {
 		return nil, err
@@ -227,9 +242,6 @@ func (m *probeMachine) KernelFunctions(pattern string) (all []probeplan.KernelFu
 			one.Result = proto.Return
 		}
 		all = append(all, one)
-	}
-	if len(all) == 0 {
-		return nil, &usercode.NotFound{What: "traceable kernel function", Name: pattern, Near: cli.Nearest(pattern, m.kernelNames())}
 	}
 	return all, nil
 }

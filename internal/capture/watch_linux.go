@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/probe"
-	"wprof/internal/probeplan"
 	"wprof/internal/usercode"
 )
 
@@ -124,48 +122,4 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 func mappedPath(dir, addresses string) string {
 	begin, end, _ := strings.Cut(addresses, "-")
 	return filepath.Join(dir, "map_files", strings.TrimLeft(begin, "0")+"-"+strings.TrimLeft(end, "0"))
-}
-
-// maxKernelNames bounds the names that are compared with one that does not exist.
-const maxKernelNames = 200_000
-
-func (m *probeMachine) KernelSymbol(name string) (symbol probeplan.KernelSymbol, err error) {
-	in, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return symbol, err
-	}
-	defer in.Close()
-	var names []string
-	found, hasData := 0, false
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 3 {
-			continue
-		}
-		hasData = hasData || strings.ContainsAny(fields[1], "dDbB")
-		if len(names) < maxKernelNames {
-			names = append(names, fields[2])
-		}
-		if fields[2] != name {
-			continue
-		}
-		address, err := strconv.ParseUint(fields[0], 16, 64)
-		if err != nil {
-			return symbol, fmt.Errorf("read /proc/kallsyms: %w", err)
-		}
-		if address == 0 {
-			return symbol, errors.New("the kernel hides its addresses (kernel.kptr_restrict)")
-		}
-		if found++; found > 1 && address != symbol.Address {
-			return symbol, fmt.Errorf("the kernel has several symbols %s: name the address of one, from /proc/kallsyms", name)
-		}
-		symbol = probeplan.KernelSymbol{Address: address, IsCode: strings.ContainsAny(fields[1], "tTwW")}
-	}
-	switch {
-	case found == 0 && !hasData:
-		return symbol, fmt.Errorf("there is no function %s in the kernel, and this kernel lists no variables (CONFIG_KALLSYMS_ALL): give the address of one", name)
-	case found == 0:
-		return symbol, &usercode.NotFound{What: "symbol of the kernel", Name: name, Near: cli.Nearest(name, names)}
-	}
-	return symbol, nil
 }
