@@ -71,7 +71,7 @@ type recorder struct {
 	priority       string
 	offCPUPlace    bpf.Place
 	unread         []int        // processes whose command lines could not be read
-	unsampled      error        // why CPUs that came online are not sampled, or why mappings there are not known
+	unsampled      error        // why CPUs that came online are not sampled or watched, or why mappings there are not known
 	counts         *probeCounts // nil: no probe counts
 	gathered       bool         // gather was called
 	threads        int          // of the machine; 0: not counted

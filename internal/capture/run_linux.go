@@ -550,7 +550,7 @@ func (s *session) report() error {
 		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))
 	}
 	if err := s.rec.unsampled; err != nil {
-		s.inv.Warnf("samples of a CPU are missing: %v", err)
+		s.inv.Warnf("samples, counts or breakpoints of a CPU are missing: %v", err)
 	}
 	if s.early != nil {
 		return s.failEarly()
