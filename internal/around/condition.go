@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"wprof/format"
 	"wprof/internal/sources"
 )
 
@@ -71,29 +70,13 @@ func words() []word {
 
 const exitSignal = "exit(signal)"
 
-// sourceWords are the groups and names of the spans that the recorder takes by itself.
-func sourceWords() (all []string) {
-	for _, t := range sources.Table() {
-		if t.Def.Shape != uint32(format.TypeShape_SHAPE_SPAN) {
-			continue
-		}
-		for _, w := range []string{string(t.Def.Group), string(t.Def.Name)} {
-			if w != "" && !slices.Contains(all, w) {
-				all = append(all, w)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // wordNamed returns the first word of a condition.
 func wordNamed(text string) (word, bool) {
 	all := words()
 	if at := slices.IndexFunc(all, func(w word) bool { return w.text == text }); at >= 0 {
 		return all[at], true
 	}
-	if slices.Contains(sourceWords(), text) {
+	if slices.Contains(sources.SpanWords(), text) {
 		return word{text, WhatSource, text + " > 10ms", true, true}, true
 	}
 	return word{}, false
@@ -104,7 +87,7 @@ func allWords() (all []string) {
 	for _, w := range words() {
 		all = append(all, w.text)
 	}
-	return append(all, sourceWords()...)
+	return append(all, sources.SpanWords()...)
 }
 
 // needsThreads reports whether the condition is on what threads do.

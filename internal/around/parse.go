@@ -10,6 +10,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/printable"
 	"wprof/internal/probe"
+	"wprof/internal/sources"
 )
 
 const maxText = 1024 // bytes of a condition
@@ -84,6 +85,20 @@ func (p *parser) take(c string) bool {
 // recorders are words of the recorder's conditions, which have their name behind a colon.
 var recorders = []string{"slow", "offcpu", "runq"}
 
+// asHere is how a condition of the recorder is written here.
+func asHere(word, name string) string {
+	source, value, named := strings.Cut(name, ":")
+	switch {
+	case word == "slow" && slices.Contains(sources.SpanWords(), source) && named:
+		word, name = source, value
+	case word == "slow" && slices.Contains(sources.SpanWords(), source):
+		return source
+	case word == "slow":
+		word = "span"
+	}
+	return fmt.Sprintf("%s(%s)", word, name)
+}
+
 // what reads the first word.
 func (p *parser) what(c *Condition) word {
 	at := p.pos
@@ -98,10 +113,7 @@ func (p *parser) what(c *Condition) word {
 			length = min(1, len(p.rest()))
 		}
 		if w, name, _ := strings.Cut(text, ":"); name != "" && slices.Contains(recorders, w) {
-			if w == "slow" {
-				w = "span"
-			}
-			p.fail(at, length, []string{fmt.Sprintf("%s(%s)", w, name)}, "'%s' is as wprof-record --snapshot-on takes it, and no condition here", printable.Text(text))
+			p.fail(at, length, []string{asHere(w, name)}, "'%s' is as wprof-record --snapshot-on takes it, and no condition here", printable.Text(text))
 			return word{}
 		}
 		p.fail(at, length, cli.Nearest(text, allWords()), "'%s' is no condition; write span(ID), offcpu(NAME), runq(NAME), event(ID), %s, or a source such as syscall(NAME), block or irq", printable.Text(text), exitSignal)

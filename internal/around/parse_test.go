@@ -45,6 +45,8 @@ func TestParseErrors(t *testing.T) {
 		{"", "", "the condition is empty", ""},
 		{"spam(req) > 50ms", "spam", "'spam' is no condition", "span"},
 		{"sysscall(read) > 50ms", "sysscall", "'sysscall' is no condition", "syscall"},
+		{"slow:syscall:fsync>50ms", "slow:syscall:fsync", "'slow:syscall:fsync' is as wprof-record --snapshot-on takes it", "syscall(fsync)"},
+		{"slow:block>50ms", "slow:block", "'slow:block' is as wprof-record --snapshot-on takes it", "block"},
 		{"slow:req>50ms", "slow:req", "'slow:req' is as wprof-record --snapshot-on takes it", "span(req)"},
 		{"offcpu:nginx*>50ms", "offcpu:nginx*", "'offcpu:nginx*' is as wprof-record --snapshot-on takes it", "offcpu(nginx*)"},
 		{"(req) > 50ms", "(", "'' is no condition", ""},

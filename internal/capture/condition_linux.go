@@ -11,6 +11,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/ringdata"
+	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
 )
 
@@ -19,7 +20,7 @@ type conditionKind int
 
 const (
 	onEvent  conditionKind = iota // an event of a probe
-	onSlow                        // a span of a probe that is longer than a limit
+	onSlow                        // a span of a probe or a source that is longer than a limit
 	onOffCPU                      // a thread that was off its CPU for longer
 	onRunq                        // a thread that waited for a CPU for longer
 	onCrash                       // a process that was ended by a signal
@@ -30,7 +31,7 @@ const (
 type Condition struct {
 	text  string
 	kind  conditionKind
-	name  string // the id of a probe, or a glob of names of threads and processes
+	name  string // the id of a probe; of spans also the word of a source, with a glob after a colon; or a glob of names of threads and processes
 	limit int64  // ns
 }
 
@@ -60,7 +61,7 @@ func ParseCondition(text string) (*Condition, error) {
 	case word == "runq" && named:
 		c.kind = onRunq
 	default:
-		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss%s", text, conditionHint(before, limit))
+		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss%s", text, conditionHint(before, limit))
 	}
 	c.name = name
 	if !limited {
@@ -77,7 +78,7 @@ func ParseCondition(text string) (*Condition, error) {
 		return nil, fmt.Errorf("%q: the limit has to be at least %s", text, shortestThreadLimit)
 	}
 	if c.kind == onSlow && name == "" {
-		return nil, fmt.Errorf("%q names no probe: write slow:ID>50ms", text)
+		return nil, fmt.Errorf("%q names no probe or source: write slow:ID>50ms, or slow:%s>50ms", text, sources.Calls)
 	}
 	if c.name == "" {
 		c.name = "*"
@@ -95,6 +96,8 @@ func conditionHint(before, limit string) string {
 	switch {
 	case word == "span" && name != "":
 		word = "slow"
+	case slices.Contains(sources.SpanWords(), word):
+		word, name = "slow", strings.TrimSuffix(word+":"+name, ":")
 	case word != "offcpu" && word != "runq":
 		return ""
 	}
@@ -117,7 +120,8 @@ func CheckCondition(text string) error {
 
 // conditions are those of a recording, by what the draining thread compares with.
 type conditions struct {
-	byType                        map[uint32][]*Condition // of typed events
+	byType                        map[uint32][]typeCondition // of typed events
+	texts                         []typeCondition            // that compare texts
 	aboutThreads, losses, crashes []*Condition
 }
 
@@ -126,7 +130,7 @@ func (cfg *Config) conditions() (*conditions, error) {
 	if cfg.Flight == nil || len(cfg.Flight.On) == 0 {
 		return nil, nil
 	}
-	c := &conditions{byType: make(map[uint32][]*Condition)}
+	c := &conditions{byType: make(map[uint32][]typeCondition)}
 	for _, one := range cfg.Flight.On {
 		needed := format.Group(0)
 		switch one.kind {
@@ -142,7 +146,11 @@ func (cfg *Config) conditions() (*conditions, error) {
 		case onLoss:
 			c.losses = append(c.losses, one)
 		default:
-			if err := c.addProbe(one, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes)); err != nil {
+			found, err := c.addProbe(one, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes))
+			if err == nil && !found {
+				err = c.addSource(one, cfg)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -153,27 +161,24 @@ func (cfg *Config) conditions() (*conditions, error) {
 	return c, nil
 }
 
-// addProbe finds the event type that a condition names.
-func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) error {
-	found, spans := false, false
+// addProbe finds the event types of the probe that a condition names.
+func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) (found bool, err error) {
+	spans := false
 	for i, t := range types {
 		if string(t.Def.Probe) == one.name {
 			if slices.ContainsFunc(t.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_EVENTS) }) {
-				return cli.Usagef("--snapshot-on %s: events of this probe are counted in the kernel, where no condition is", one.text)
+				return true, cli.Usagef("--snapshot-on %s: events of this probe are counted in the kernel, where no condition is", one.text)
 			}
 			spans = spans || t.Def.Shape != uint32(format.TypeShape_SHAPE_INSTANT)
 			number := ringdata.TypeTracepoint + uint32(i)
-			c.byType[number] = append(c.byType[number], one)
+			c.byType[number] = append(c.byType[number], typeCondition{Condition: one})
 			found = true
 		}
 	}
-	if !found {
-		return cli.Usagef("--snapshot-on %s: no probe has the id %s; -U defines probes", one.text, one.name)
+	if found && one.kind == onSlow && !spans {
+		return true, cli.Usagef("--snapshot-on %s: the events of this probe are no spans, as those of uspan: and of two probes with ~~ are", one.text)
 	}
-	if one.kind == onSlow && !spans {
-		return cli.Usagef("--snapshot-on %s: the events of this probe are no spans, as those of uspan: and of two probes with ~~ are", one.text)
-	}
-	return nil
+	return found, nil
 }
 
 // isEndedOnPurpose reports whether a process that is ended by a signal hardly ever has an error: Ctrl-C, kill, a terminal or a pipe that is

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"wprof/internal/ringdata"
+	"wprof/internal/sources"
 	"wprof/internal/spool"
+	"wprof/internal/syscalls"
 )
 
 func TestConditionsAreParsed(t *testing.T) {
@@ -19,6 +21,7 @@ func TestConditionsAreParsed(t *testing.T) {
 		"req":                {kind: onEvent, name: "req"},
 		"slow:req>50ms":      {kind: onSlow, name: "req", limit: 50e6},
 		"offcpu:nginx*>1.5s": {kind: onOffCPU, name: "nginx*", limit: 15e8},
+		"slow:syscall:f*>1s": {kind: onSlow, name: "syscall:f*", limit: 1e9},
 		"runq:>20ms":         {kind: onRunq, name: "*", limit: 20e6},
 		"runq:a:b>20ms":      {kind: onRunq, name: "a:b", limit: 20e6},
 		"slow:req > 50ms":    {kind: onSlow, name: "req", limit: 50e6},
@@ -31,14 +34,16 @@ func TestConditionsAreParsed(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             "is none of ID",
 		"slow:req":     "has no limit: write slow:req>50ms",
-		"slow:>5ms":    "names no probe",
+		"slow:>5ms":    "names no probe or source: write slow:ID>50ms, or slow:syscall>50ms",
 		"slow:req>0":   "has to be longer than 0",
 		"slow:req>5":   "has no unit",
 		"other:x>5ms":  "is none of ID",
 		"crash>5ms":    "is none of ID",
-		"offcpu>100ms": "is none of ID, slow:ID>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss; write offcpu:>100ms",
+		"offcpu>100ms": "is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss; write offcpu:>100ms",
 
 		"span(req) > 50ms":      "; write slow:req>50ms",
+		"syscall(fsync) > 50ms": "; write slow:syscall:fsync>50ms",
+		"block > 50ms":          "; write slow:block>50ms",
 		"offcpu(nginx*) > 50ms": "; write offcpu:nginx*>50ms",
 		"runq:>5ms":             "at least 10ms",
 	} {
@@ -212,6 +217,71 @@ func TestLossIsACondition(t *testing.T) {
 		s := newConditionSink(nowhere{}, &conditions{losses: []*Condition{{kind: onLoss}}}, 1)
 		if err := s.Ring(0, 0, c.record); err != nil || len(s.fired) != c.want {
 			t.Errorf("%s: %d reasons, %v, want %d", name, len(s.fired), err, c.want)
+		}
+	}
+}
+
+// TestSpansOfSourcesAreComparedByName has spans whose names are their type's, a number in a table, a text that was defined before, and the number
+// of a system call.
+func TestSpansOfSourcesAreComparedByName(t *testing.T) {
+	le := binary.LittleEndian
+	span := func(number uint32, took uint64, words ...uint64) []byte {
+		b := make([]byte, ringdata.TypedValues+8*len(words))
+		le.PutUint64(b[ringdata.HdrTS:], 1e9+took)
+		b[ringdata.HdrKind] = ringdata.KindTyped
+		le.PutUint64(b[ringdata.TypedStart:], 1e9)
+		le.PutUint32(b[ringdata.TypedType:], number)
+		for i, w := range words {
+			le.PutUint64(b[ringdata.TypedValues+8*i:], w)
+		}
+		return b
+	}
+	open := span(ringdata.TypeWork, 60e6, 7, 0, 0)
+	open[ringdata.HdrFlags] = ringdata.FlagOpen
+	call := make([]byte, ringdata.SyscallSize)
+	copy(call, span(ringdata.TypeSyscall, 60e6))
+	le.PutUint16(call[ringdata.SyscallNumber:], uint16(slices.Index(syscalls.Names("x86_64"), "fsync")))
+	all := map[string][]byte{
+		"work a": span(ringdata.TypeWork, 60e6, 7, 0, 0), "work b": span(ringdata.TypeWork, 60e6, 8, 0, 0), "short work a": span(ringdata.TypeWork, 40e6, 7, 0, 0),
+		"open work a": open, "write": span(ringdata.TypeBlock, 60e6, 1, 0, 0, 0, 0, 0, 0, 0, 0), "read": span(ringdata.TypeBlock, 60e6, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+		"cut": span(ringdata.TypeBlock, 60e6), "fsync": call,
+	}
+	for text, want := range map[string]string{
+		"slow:work>50ms": "[work a work b]", "slow:work:*_a>50ms": "[work a]", "slow:work:none>50ms": "[]", "slow:block:write>50ms": "[write]", "slow:block>50ms": "[cut read write]",
+		"slow:syscall:fsync>50ms": "[fsync]", "slow:syscall:f*>50ms": "[fsync]", "slow:syscall:read>50ms": "[]",
+	} {
+		one, err := ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := &Config{Flight: &Flight{On: []*Condition{one}}}
+		cfg.Kernel.Sources, cfg.Kernel.Calls.Machine = sources.All(), "x86_64"
+		if cfg.Kernel.Calls.Selection, err = syscalls.Select("x86_64", nil); err != nil {
+			t.Fatal(err)
+		}
+		c, err := cfg.conditions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newConditionSink(nowhere{}, c, 1)
+		for id, text := range map[uint64]string{7: "function_a", 8: "function_b"} {
+			b := make([]byte, ringdata.TextSize)
+			b[ringdata.HdrKind] = ringdata.KindText
+			le.PutUint64(b[ringdata.TextID:], id)
+			copy(b[ringdata.TextText:], text)
+			s.record(0, uint32(len(b)), append(make([]byte, ringdata.HeaderBytes), b...))
+		}
+		var held []string
+		for name, b := range all {
+			s.record(0, uint32(len(b)), append(make([]byte, ringdata.HeaderBytes), b...))
+			for len(s.fired) > 0 {
+				<-s.fired
+				held = append(held, name)
+			}
+		}
+		slices.Sort(held)
+		if got := fmt.Sprint(held); got != want {
+			t.Errorf("%s holds for %s, want %s", text, got, want)
 		}
 	}
 }

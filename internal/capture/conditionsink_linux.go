@@ -67,10 +67,12 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 		s.threads.identify(recordTime(body), body[ringdata.RenameIdent:])
 	case kind == ringdata.KindTyped && len(s.byType) > 0 && len(body) >= ringdata.TypedSize:
 		s.typed(body)
+	case kind == ringdata.KindText && len(s.texts) > 0 && len(body) >= ringdata.TextSize:
+		s.text(body)
 	case kind == ringdata.KindInstant && len(s.byType) > 0 && len(body) >= ringdata.InstantSize:
 		for _, c := range s.byType[le.Uint32(body[ringdata.InstantType:])] {
 			if c.kind == onEvent {
-				s.fire(c, body, 0)
+				s.fire(c.Condition, body, 0)
 			}
 		}
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
@@ -93,12 +95,15 @@ func isLoss(b []byte) bool {
 
 // typed compares an event of a type that conditions name, and the length of a span.
 func (s *conditionSink) typed(body []byte) {
+	if body[ringdata.HdrFlags]&ringdata.FlagOpen != 0 {
+		return // it is listed for a snapshot
+	}
 	le := binary.LittleEndian
 	started := int64(le.Uint64(body[ringdata.TypedStart:]))
 	took := recordTime(body) - started
 	for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
-		if c.kind == onEvent || started > 0 && took > c.limit {
-			s.fire(c, body, took)
+		if c.kind == onEvent || started > 0 && took > c.limit && c.names.match(body) {
+			s.fire(c.Condition, body, took)
 		}
 	}
 }

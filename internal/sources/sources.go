@@ -127,6 +127,22 @@ func (s Set) Features() (words []string) {
 	return words
 }
 
+// SpanWords are the groups and names of the types of spans, in alphabetical order: what conditions on durations are written with.
+func SpanWords() (all []string) {
+	for _, t := range Table() {
+		if t.Def.Shape != uint32(format.TypeShape_SHAPE_SPAN) {
+			continue
+		}
+		for _, w := range []string{string(t.Def.Group), string(t.Def.Name)} {
+			if w != "" && !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Of returns the types that a word of -f switches on: its own, or those of a group; 0: there are none.
 func Of(feature string) (s Set) {
 	for _, t := range Table() {

@@ -90,6 +90,15 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 			cause:    func(t *testing.T) { _ = steadyNamed(t) },
 			want:     `slow:st>500us: thread \d+( \(\S+\))?, \d+(\.\d+)?ms`,
 		},
+		"a system call that is too long": {
+			condition: "slow:syscall:*nanosleep>300ms", flags: []string{"-f", "syscall", "-n", "wprof-*"},
+			harmless: func(t *testing.T) {
+				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
+				must(t, startNamed(t, "wprof-sh", "/bin/sh", "-c", "sleep 0.5").Wait()) // wait4
+			},
+			cause: func(t *testing.T) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.5").Wait()) },
+			want:  `slow:syscall:\*nanosleep>300ms: thread \d+( \(\S+\))?, (5\d\d|[6-9]\d\d)(\.\d+)?ms`,
+		},
 		"an event of a probe": {
 			condition: "st", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
 			harmless: func(*testing.T) {},
@@ -138,11 +147,14 @@ func steadyNamed(t testing.TB) *exec.Cmd {
 func TestConditionsThatCannotHoldAreRefused(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for typed, want := range map[string]string{
-		"-F --snapshot-on nosuch":                         "--snapshot-on nosuch: no probe has the id nosuch; -U defines probes",
-		"-F --snapshot-on crash -f no-task-life":          "--snapshot-on crash: these events are switched off by -f",
-		"-F --snapshot-on slow:x":                         `--snapshot-on: "slow:x" has no limit: write slow:x>50ms`,
-		"--snapshot-on crash":                             "--snapshot-on is for snapshots of a flight recorder: add -F",
-		"-F --snapshot-on offcpu:>1s -f no-sched -Swaker": "--snapshot-on offcpu:>1s: these events are switched off by -f",
+		"-F --snapshot-on nosuch":                                "--snapshot-on nosuch: no probe has the id nosuch; -U defines probes",
+		"-F --snapshot-on slow:block:*>1s":                       "--snapshot-on slow:block:*>1s: these events are not recorded: add -f block",
+		"-F --snapshot-on slow:syscall:nosuch>1s -f syscall":     "--snapshot-on slow:syscall:nosuch>1s: no span of syscall that is recorded has such a name",
+		"-F --snapshot-on slow:syscall:write>1s -f syscall=read": "--snapshot-on slow:syscall:write>1s: no span of syscall that is recorded has such a name",
+		"-F --snapshot-on crash -f no-task-life":                 "--snapshot-on crash: these events are switched off by -f",
+		"-F --snapshot-on slow:x":                                `--snapshot-on: "slow:x" has no limit: write slow:x>50ms`,
+		"--snapshot-on crash":                                    "--snapshot-on is for snapshots of a flight recorder: add -F",
+		"-F --snapshot-on offcpu:>1s -f no-sched -Swaker":        "--snapshot-on offcpu:>1s: these events are switched off by -f",
 	} {
 		r := tools.Try(t, time.Minute, nil, "wprof-record", append(strings.Fields(typed), "-o", filepath.Join(t.TempDir(), "x"))...)
 		if text := string(r.Stderr); r.Status != 2 || text != "wprof-record: "+want+"\n" {
