@@ -41,7 +41,7 @@ type decodedKey struct {
 	number uint64
 }
 
-// firstCallType is the id of the first type of a call: below are the numbers of the types in the table of sources.
+// firstCallType is that before the id of the first type of a call: below are the numbers of the types in the table of sources.
 const firstCallType = 64
 
 const kindError syscalls.Kind = "error"

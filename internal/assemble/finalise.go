@@ -33,6 +33,7 @@ type finaliser struct {
 	newest  int64 // time of the last task that was listed before the opening
 	listed  spool.Listing
 	given   int64         // up to where disk space was given back
+	marks   []Mark        // that are not written yet
 	blocked []spool.Chunk // lists of threads that are blocked at the end
 }
 
@@ -66,7 +67,7 @@ func (f *finaliser) run() (Summary, error) {
 }
 
 func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
-	f := &finaliser{spool: s, options: o, end: never - 1}
+	f := &finaliser{spool: s, options: o, end: never - 1, marks: o.Marks}
 	_, f.tail = s.Tail()
 	if !o.Live {
 		f.end = min(s.Closed(), never-1)
@@ -177,6 +178,11 @@ func (f *finaliser) take(record []byte, at int64) error {
 	if n := f.apply.dropped; n > 0 && f.opened {
 		f.apply.dropped = 0
 		if err := f.out.lost(at, &spool.Loss{CPU: format.AllCPUs, From: at, Cause: format.CauseDefinition, Count: n}); err != nil {
+			return err
+		}
+	}
+	if len(f.marks) > 0 && f.marks[0].At < at {
+		if err := f.writeMarks(at - 1); err != nil {
 			return err
 		}
 	}

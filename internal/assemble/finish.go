@@ -16,6 +16,9 @@ func (f *finaliser) finish() error {
 	if err := f.until(end + 1); err != nil {
 		return err
 	}
+	if err := f.writeMarks(end); err != nil {
+		return err
+	}
 	f.closed = true
 	if _, err := f.in.Until(never); err != nil {
 		return err

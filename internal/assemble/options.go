@@ -20,6 +20,8 @@ type Options struct {
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
+	// Marks are events that the recorder adds, in the order of time.
+	Marks []Mark
 }
 
 // Summary describes a finalised stream.

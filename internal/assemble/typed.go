@@ -17,11 +17,18 @@ type typeTable struct {
 	values            []format.Value
 	data              []byte
 	tracepoints       tracepointTypes
+	mark              markType
 }
 
 type typeDef struct {
 	of      sources.Type
 	section uint32 // number of the section in which it is defined
+}
+
+// markType is the type of marks.
+type markType struct {
+	def     *format.EventType // nil: there was none
+	section uint32            // number of the section in which it is defined
 }
 
 type textDef struct {

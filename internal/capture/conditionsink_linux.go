@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"wprof/internal/assemble"
 	"wprof/internal/printable"
 	"wprof/internal/ringdata"
 	"wprof/internal/spool"
@@ -78,10 +79,13 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
 		signal := le.Uint32(body[ringdata.ExitCode:]) & 0x7f
 		if body[ringdata.HdrFlags]&ringdata.FlagLast != 0 && signal != 0 && !isEndedOnPurpose(signal) {
-			s.hold(firing{text: fmt.Sprintf("crash: process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal)})
+			f := firing{Mark: markOf("crash", body), what: fmt.Sprintf("process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal)}
+			s.hold(f)
 		}
 	case len(s.losses) > 0 && (kind == ringdata.KindLost || kind == ringdata.KindMissing && isLoss(body)):
-		s.hold(firing{text: "loss"})
+		f := firing{Mark: markOf("loss", body)}
+		f.TID = 0
+		s.hold(f)
 	}
 }
 
@@ -110,7 +114,7 @@ func (s *conditionSink) typed(body []byte) {
 
 // fire reports an event that meets a condition.
 func (s *conditionSink) fire(c *Condition, body []byte, took int64) {
-	f := firing{text: c.text, tid: binary.LittleEndian.Uint32(body[ringdata.HdrTID:])}
+	f := firing{Mark: markOf(c.text, body)}
 	if c.kind == onSlow {
 		f.took = took
 	}
@@ -119,19 +123,31 @@ func (s *conditionSink) fire(c *Condition, body []byte, took int64) {
 
 // firing is a condition that holds. The thread's name is read when the snapshot is taken, not by the goroutine that drains.
 type firing struct {
-	text string
-	tid  uint32 // 0: it is about no thread
-	took int64  // of a slow span
+	assemble.Mark        // without the reason
+	what          string // what the record says; "": it is about the thread
+	took          int64  // of a slow span
+}
+
+// markOf is where a record is in the timeline.
+func markOf(condition string, body []byte) assemble.Mark {
+	le := binary.LittleEndian
+	return assemble.Mark{
+		At: recordTime(body), Condition: condition,
+		CPU: uint32(le.Uint16(body[ringdata.HdrCPU:])), TID: le.Uint32(body[ringdata.HdrTID:]),
+	}
 }
 
 // reason is what the snapshot says about it.
 func (f firing) reason() string {
-	text := f.text
-	if f.tid == 0 {
+	text := f.Condition
+	if f.what != "" {
+		return text + ": " + f.what
+	}
+	if f.TID == 0 {
 		return text
 	}
-	text += fmt.Sprintf(": thread %d", f.tid)
-	if thread, _, _ := threadNames(f.tid); len(thread) > 0 {
+	text += fmt.Sprintf(": thread %d", f.TID)
+	if thread, _, _ := threadNames(f.TID); len(thread) > 0 {
 		text += " (" + printable.Text(string(bytes.TrimSuffix(thread, []byte("\n")))) + ")"
 	}
 	if f.took > 0 {

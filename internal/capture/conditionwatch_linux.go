@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"wprof/internal/assemble"
 	"wprof/internal/glob"
 	"wprof/internal/printable"
 	"wprof/internal/proc"
@@ -16,10 +17,10 @@ func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{})
 	for {
 		select {
 		case f := <-sink.fired:
-			s.snapshots.request(f.reason, true)
+			s.snapshots.request(f.Mark, f.reason)
 		case check := <-sink.checks:
-			if reason := sink.compareNames(check); reason != "" {
-				s.snapshots.request(func() string { return reason }, true)
+			if condition, reason := sink.compareNames(check); condition != "" {
+				s.snapshots.request(assemble.Mark{At: check.came, Condition: condition, TID: check.tid}, func() string { return reason })
 			}
 		case <-finished:
 			return
@@ -27,14 +28,14 @@ func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{})
 	}
 }
 
-// compareNames returns which condition a thread meets, by its name and its process's; "": none.
-func (s *conditionSink) compareNames(check threadCheck) (reason string) {
+// compareNames returns which condition a thread meets, by its name and its process's, and how; "": none.
+func (s *conditionSink) compareNames(check threadCheck) (condition, reason string) {
 	thread, process, pid := check.names.strings()
 	if pid == 0 {
 		thread, process, pid = threadNames(check.tid)
 	}
 	if pid == os.Getpid() {
-		return ""
+		return "", ""
 	}
 	matchesOff, matchesWait := false, false
 	for _, c := range s.aboutThreads {
@@ -48,7 +49,7 @@ func (s *conditionSink) compareNames(check threadCheck) (reason string) {
 			matchesOff = true
 		}
 		if took > c.limit {
-			return fmt.Sprintf("%s: thread %d (%s) was %s for %s", c.text, check.tid, printable.Text(string(thread)), what, limitText(took))
+			return c.text, fmt.Sprintf("%s: thread %d (%s) was %s for %s", c.text, check.tid, printable.Text(string(thread)), what, limitText(took))
 		}
 	}
 	until := proc.Monotonic() + quietFor
@@ -58,7 +59,7 @@ func (s *conditionSink) compareNames(check threadCheck) (reason string) {
 	if !matchesWait && check.wait > 0 {
 		s.threads.ignore(quietThread{tid: check.tid, names: check.names, isWaiting: true, until: until})
 	}
-	return ""
+	return "", ""
 }
 
 func (i *identity) strings() (thread, process []byte, pid int) {

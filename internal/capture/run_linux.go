@@ -374,7 +374,7 @@ func (s *session) outgrew(cause error) bool {
 
 func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error) {
 	defer recorded.Close()
-	o.Cost = s.cost
+	o.Cost, o.Marks = s.cost, s.snapshots.marked()
 	naming := s.name(recorded, &o)
 	defer func() { s.hung, s.unnamed = naming.end() }()
 	s.written.w = s.out

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,8 +29,9 @@ type snapshots struct {
 	slots   chan struct{} // of commands of --exec
 
 	mu      sync.Mutex
-	reason  string // of the snapshot that is to be taken; "": none is
-	ignored int    // triggers since the last one was taken
+	trigger assemble.Mark   // of the snapshot that is to be taken; without a reason: none is
+	marks   []assemble.Mark // the triggers of all snapshots whose windows may not have passed
+	ignored int             // triggers since the last one was taken
 	next    time.Time
 	writing bool // a requested one
 	taken   int  // complete ones, for the limit
@@ -55,28 +57,62 @@ func (n *snapshots) finish() {
 
 // request requests a snapshot. One that was requested before, and has not begun, stands for both. A condition is also ignored during the pause
 // after the last snapshot, and everything while the last one of --snapshot-count is written, and after it.
-func (n *snapshots) request(reason func() string, isCondition bool) {
+// reason is nil for a signal: its condition is the reason.
+func (n *snapshots) request(mark assemble.Mark, reason func() string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
-	if n.reason != "" || isCondition && now.Before(n.next) || n.isLast() {
+	if n.trigger.Reason != "" || reason != nil && now.Before(n.next) || n.isLast() {
 		n.ignored++
 		return
 	}
-	n.reason = reason()
+	mark.Reason = mark.Condition
+	if reason != nil {
+		mark.Reason = reason()
+	}
+	n.trigger = mark
+	n.mark(mark)
 	after := n.s.cfg.Flight.After
 	n.next = now.Add(n.s.cfg.Flight.Every + after)
 	n.flight.pinning.due.Store(proc.Monotonic() + after.Nanoseconds())
 	n.s.rec.wake.Call()
 }
 
-// take returns the reason of the snapshot that is to be written now, and how many triggers were ignored.
-func (n *snapshots) take() (reason string, ignored int) {
+// maxMarks bounds the triggers of a window.
+const maxMarks = 4096
+
+// mark keeps a trigger for as long as a window may have it. Triggers are found up to a tenth of a second after they happened, and not in order.
+func (n *snapshots) mark(mark assemble.Mark) {
+	at := len(n.marks)
+	for at > 0 && n.marks[at-1].At > mark.At {
+		at--
+	}
+	n.marks = slices.Insert(n.marks, at, mark)
+	passed := max(0, len(n.marks)-maxMarks)
+	if window := n.s.cfg.Flight.Window; window > 0 {
+		before := proc.Monotonic() - window.Nanoseconds() - int64(time.Minute)
+		passed = max(passed, slices.IndexFunc(n.marks, func(m assemble.Mark) bool { return m.At >= before }))
+	}
+	n.marks = slices.Delete(n.marks, 0, passed)
+}
+
+// marked returns the triggers so far.
+func (n *snapshots) marked() []assemble.Mark {
+	if n == nil {
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	reason, ignored = n.reason, n.ignored
-	n.reason, n.ignored, n.writing = "", 0, true
-	return reason, ignored
+	return slices.Clone(n.marks)
+}
+
+// take returns the trigger of the snapshot that is to be written now, and how many were ignored.
+func (n *snapshots) take() (trigger assemble.Mark, ignored int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	trigger, ignored = n.trigger, n.ignored
+	n.trigger, n.ignored, n.writing = assemble.Mark{}, 0, true
+	return trigger, ignored
 }
 
 // isLast reports whether the last snapshot of --snapshot-count is being written, or complete. It needs the lock.
@@ -105,8 +141,8 @@ func (n *snapshots) run() {
 		case p := <-n.flight.pinning.taken:
 			n.write(p)
 		case <-n.ended:
-			if reason, _ := n.take(); reason != "" {
-				n.s.inv.Warnf("the recording ended before the snapshot (%s) was taken: the output has what was recorded until then", reason)
+			if trigger, _ := n.take(); trigger.Reason != "" {
+				n.s.inv.Warnf("the recording ended before the snapshot (%s) was taken: the output has what was recorded until then", trigger.Reason)
 			}
 			return
 		}
@@ -115,10 +151,11 @@ func (n *snapshots) run() {
 
 // write writes one snapshot and reports it, or why it failed. The recording goes on whatever happens.
 func (n *snapshots) write(p pinned) {
-	reason, ignored := n.take()
+	trigger, ignored := n.take()
+	reason := trigger.Reason
 	began := time.Now()
 	defer collect(100, math.MaxInt64)()
-	path, summary, err := n.writeTo(p, reason)
+	path, summary, err := n.writeTo(p, &trigger)
 	n.flight.pinning.done <- p.pin
 	n.wrote(err == nil)
 	also := ""
@@ -160,8 +197,8 @@ func (n *snapshots) count() {
 	}
 }
 
-func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assemble.Summary, err error) {
-	if path, err = n.s.cfg.snapshotPath(time.Now().Add(time.Duration(p.closed - proc.Monotonic()))); err != nil {
+func (n *snapshots) writeTo(p pinned, trigger *assemble.Mark) (path string, summary assemble.Summary, err error) {
+	if path, err = n.s.cfg.snapshotPath(wallTime(p.closed)); err != nil {
 		return "", summary, err
 	}
 	recorded, err := n.s.rec.spoolOf(p)
@@ -169,13 +206,14 @@ func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assem
 		return "", summary, err
 	}
 	session := recorded.Header().Session
-	session.Config = append(session.Config, &format.KeyValue{Key: "snapshot", Value: reason})
+	session.Config = append(session.Config, &format.KeyValue{Key: "snapshot", Value: trigger.Reason},
+		&format.KeyValue{Key: "snapshot-at", Value: wallTime(trigger.At).UTC().Format("2006-01-02T15:04:05.000Z")})
 	out, err := n.s.inv.CreateOutput(path, true)
 	if err != nil {
 		return "", summary, err
 	}
 	defer out.Abort()
-	o := assemble.Options{Cost: n.s.cost}
+	o := assemble.Options{Cost: n.s.cost, Marks: n.marked()}
 	naming := n.s.name(recorded, &o)
 	defer naming.end()
 	w := format.NewWriter(out, format.WriterOptions{Level: n.s.cfg.level(true)})
@@ -190,6 +228,9 @@ func (n *snapshots) writeTo(p pinned, reason string) (path string, summary assem
 	}
 	return path, summary, out.Commit()
 }
+
+// wallTime is a time of CLOCK_MONOTONIC not long ago.
+func wallTime(at int64) time.Time { return time.Now().Add(time.Duration(at - proc.Monotonic())) }
 
 // execute runs the command of --exec with the file's name.
 func (n *snapshots) execute(path string) {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/bpf"
+	"wprof/internal/assemble"
+	"wprof/internal/proc"
 )
 
 // supervise ends the recording at a signal, or with its processes or its command, and shows on a terminal how it goes. stop ends
@@ -71,7 +73,7 @@ func (s *session) snapshotOnSignal(finished <-chan struct{}) {
 	for {
 		select {
 		case <-s.sigusr1:
-			s.snapshots.request(func() string { return "SIGUSR1" }, false)
+			s.snapshots.request(assemble.Mark{At: proc.Monotonic(), Condition: "SIGUSR1"}, nil)
 		case <-finished:
 			return
 		}

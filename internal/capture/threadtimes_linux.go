@@ -53,6 +53,7 @@ type identity struct {
 type threadCheck struct {
 	tid       uint32
 	off, wait int64 // ns; 0: not too long
+	came      int64 // to a CPU then, CLOCK_MONOTONIC ns
 	names     identity
 }
 
@@ -179,7 +180,7 @@ func (t *threadTimes) endRound(check func(threadCheck)) {
 	for _, i := range t.touched {
 		e := &t.entries[i]
 		if off, wait := t.waits(e); off > 0 || wait > 0 {
-			check(threadCheck{tid: e.tid, off: off, wait: wait, names: e.names})
+			check(threadCheck{tid: e.tid, off: off, wait: wait, came: e.now.firstCame, names: e.names})
 		}
 		e.carry()
 	}

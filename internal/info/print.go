@@ -67,11 +67,7 @@ func (r *Recording) printSession(w io.Writer) {
 	}
 	fact(w, "recorded", "%s", r.when())
 	r.printSchedule(w)
-	for _, c := range s.Config {
-		if c.Key == "snapshot" {
-			fact(w, "snapshot", "%s", name(c.Value))
-		}
-	}
+	printSnapshot(w, s)
 	r.printJumps(w)
 	if len(s.Command) > 0 {
 		factWords(w, "command", cmdline.Quoted(s.Command), ` \`)
@@ -94,6 +90,22 @@ func (r *Recording) printSession(w io.Writer) {
 	}
 	if len(s.Sources) > 0 {
 		fact(w, "sources", "%s", sources(s.Sources))
+	}
+}
+
+// printSnapshot prints what a snapshot was taken for, and when.
+func printSnapshot(w io.Writer, s *format.Session) {
+	var reason, at string
+	for _, c := range s.Config {
+		switch c.Key {
+		case "snapshot":
+			reason = name(c.Value)
+		case "snapshot-at":
+			at = " at " + name(c.Value)
+		}
+	}
+	if reason != "" {
+		fact(w, "snapshot", "%s%s", reason, at)
 	}
 }
 

@@ -3,6 +3,8 @@
 package ending
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,10 +127,50 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 			if left := fmt.Sprint(names(t, dir)); left != "[x.1.wprof x.wprof]" {
 				t.Errorf("the folder holds %s", left)
 			}
-			if s := whole(t, filepath.Join(dir, "x.1.wprof")); s.close < began {
+			s := whole(t, filepath.Join(dir, "x.1.wprof"))
+			if s.close < began {
 				t.Errorf("the snapshot ends %d ms before what caused it began", (began-s.close)/1e6)
 			}
+			isMarked(t, filepath.Join(dir, "x.1.wprof"), c.condition, began-s.open, s.close-s.open)
 		})
+	}
+}
+
+// typedRow is an event of a type in JSON lines, as far as tests need it.
+type typedRow struct {
+	TS   float64 `json:"ts"`
+	Name string  `json:"name"`
+	Open bool    `json:"open"`
+	Args struct {
+		Condition string `json:"condition"`
+		Thread    any    `json:"thread"`
+	} `json:"args"`
+}
+
+// typed returns the events of a type in a capture.
+func typed(t testing.TB, file, name string) (all []typedRow) {
+	t.Helper()
+	for line := range bytes.Lines(tools.Run(t, "wprof-json", file)) {
+		if !bytes.Contains(line, []byte(`"name":"`+name+`"`)) {
+			continue
+		}
+		var row typedRow
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if row.Name == name {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// isMarked checks that the timeline of a snapshot shows its trigger once, between two times after its opening, with the thread.
+func isMarked(t testing.TB, file, condition string, from, to int64) {
+	t.Helper()
+	marks := typed(t, file, "snapshot")
+	if len(marks) != 1 || marks[0].Args.Condition != condition || marks[0].TS*1e9 < float64(from) || marks[0].TS*1e9 > float64(to) || marks[0].Args.Thread == nil {
+		t.Errorf("the timeline shows the triggers %+v, want %s from %d to %d", marks, condition, from, to)
 	}
 }
 
