@@ -290,8 +290,10 @@ static long write_open(__u32 cpu, void *ctx)
 	if (!state)
 		return 1;
 	if (span_is_open(&state->hardirq)) {
-		state->hardirq.values[0] = intern_text(state->hardirq.values[0]);
-		write_span(&state->hardirq, HARDIRQ_VALUES, cpu, closed_at);
+		struct cpu_span span = state->hardirq;
+
+		span.values[0] = intern_text(span.values[0]);
+		write_span(&span, HARDIRQ_VALUES, cpu, closed_at);
 	}
 	if (span_is_open(&state->softirq))
 		write_span(&state->softirq, SOFTIRQ_VALUES, cpu, closed_at);
@@ -302,8 +304,10 @@ static long write_open(__u32 cpu, void *ctx)
 			write_span(&state->vector, TIMER_VALUES, cpu, closed_at);
 	}
 	if (span_is_open(&state->call)) {
-		state->call.values[0] = intern_symbol(state->call.values[0]);
-		write_span(&state->call, CALL_VALUES, cpu, closed_at);
+		struct cpu_span span = state->call;
+
+		span.values[0] = intern_symbol(span.values[0]);
+		write_span(&span, CALL_VALUES, cpu, closed_at);
 	}
 	return 0;
 }

@@ -354,10 +354,8 @@ static __noinline int write_probe_span(struct probe_scratch *s, __u32 type, __u6
 		count_missing(MISSING_FULL, MISSING_PROBE);
 		return 0;
 	}
-	if (closed) {
-		rec->hdr.ts = closed;
-		rec->hdr.flags = REC_SUBJECT | REC_OPEN;
-	}
+	if (closed)
+		set_open(&rec->hdr, closed);
 	rec->start = s->event.start;
 	rec->type = TYPE_TRACEPOINT + type;
 	rec->length = length;

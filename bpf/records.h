@@ -56,6 +56,7 @@ enum rec_flag {
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
 	/* 64 of switch, waking, wakeup_new is set by the reader: the record has stacks */
+	REC_LISTED = 16, /* typed: it was open when a snapshot was taken, after whose close the window goes on */
 	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
 	REC_PREEMPTED = 32, /* switch: prev was preempted inside the kernel */
 	REC_YIELDED = 128,  /* switch: prev called sched_yield */

@@ -536,7 +536,7 @@ int open_calls(struct bpf_iter__task *ctx)
 	if (!task || task->flags & (PF_KTHREAD | worker_flags()))
 		return 0;
 	start = open_since(task);
-	if (!start)
+	if (!start || start >= closed_at)
 		return 0;
 	if (!passes_filter_noinline(task))
 		return 0;
@@ -550,6 +550,8 @@ int open_calls(struct bpf_iter__task *ctx)
 	if (!is_wanted(number, abi_of(task, regs)))
 		return 0;
 	read_registers(&open_call, regs, number, abi_of(task, regs));
+	if (open_since(task) != start) /* it has ended: these may be the registers of the next one */
+		return 0;
 	open_call.start = start;
 	find_files(task, &open_call, closed_at);
 	write_call(task, &open_call, NULL, 0, closed_at);

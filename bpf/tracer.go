@@ -397,8 +397,12 @@ func (t *Tracer) Disarm() error {
 }
 
 // WriteOpen writes to the rings what has begun before closedAt, the close of the window, and not ended before it. It is called between
-// [Tracer.Disarm] and the last round.
-func (t *Tracer) WriteOpen(closedAt int64) error {
+// [Tracer.Disarm] and the last round; or, if the window goes on, at closedAt for a snapshot: then the records are later, and what ends meanwhile
+// may be there twice. Calls, and those of [Tracer.ReadBlocked], must not be concurrent.
+func (t *Tracer) WriteOpen(closedAt int64, goesOn bool) error {
+	if err := t.collection.Variables["goes_on"].Set(goesOn); err != nil {
+		return fmt.Errorf("set whether the window goes on: %w", err)
+	}
 	if err := t.collection.Variables["closed_at"].Set(uint64(closedAt)); err != nil {
 		return fmt.Errorf("set the close of the window: %w", err)
 	}

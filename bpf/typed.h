@@ -24,13 +24,20 @@ static __always_inline __u64 *reserve_typed(__u32 type, __u64 start, __u32 value
 	return reserve_typed_of(bpf_get_current_task_btf()->pid, type, start, values);
 }
 
+/* Makes an event one that is open at a time. Where the window goes on, that time has been drained already, and the record keeps its own. */
+static __always_inline void set_open(struct rec_hdr *hdr, __u64 at)
+{
+	hdr->flags = REC_SUBJECT | REC_OPEN | (goes_on ? REC_LISTED : 0);
+	if (!goes_on)
+		hdr->ts = at;
+}
+
 /* Makes an event that of a span which is open at the close of the window, on a CPU. */
-static __always_inline void leave_open(__u64 *values, __u32 cpu, __u64 closed_at)
+static __always_inline void leave_open(__u64 *values, __u32 cpu, __u64 at)
 {
 	struct rec_typed *rec = (struct rec_typed *)values - 1;
 
-	rec->hdr.ts = closed_at;
-	rec->hdr.flags = REC_SUBJECT | REC_OPEN;
+	set_open(&rec->hdr, at);
 	rec->hdr.cpu = cpu;
 }
 

@@ -9,8 +9,13 @@ volatile bool armed;		 /* write records */
 volatile __u32 generation;	 /* of the spool; marks of written stacks and bases of packed records have it */
 
 volatile __u64 closed_at;	 /* when the window closed, CLOCK_MONOTONIC ns */
+volatile bool goes_on;		 /* that is the window of a snapshot: the programs go on writing */
 
-/* Whether what began at start is open at the close. Programs that end it after that set end instead of writing it. */
+/*
+ * Whether what began at start is open at the close. While the window goes on, what is listed as open may end at the same time: then the reader of
+ * the records has both, and takes one. Else programs that
+ * end it after the close set end instead of writing it.
+ */
 static __always_inline bool is_open(__u64 start, __u64 end)
 {
 	return start && start < closed_at && (end < start || end >= closed_at);

@@ -195,6 +195,7 @@ const (
 	wprofVarFilter                      = "filter"
 	wprofVarFollowFailures              = "follow_failures"
 	wprofVarGeneration                  = "generation"
+	wprofVarGoesOn                      = "goes_on"
 	wprofVarLifeEnabled                 = "life_enabled"
 	wprofVarLimitEvents                 = "limit_events"
 	wprofVarLimitWindow                 = "limit_window"
@@ -478,6 +479,7 @@ type wprofVariableSpecs struct {
 	Filter           *ebpf.VariableSpec `ebpf:"filter"`
 	FollowFailures   *ebpf.VariableSpec `ebpf:"follow_failures"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
+	GoesOn           *ebpf.VariableSpec `ebpf:"goes_on"`
 	LifeEnabled      *ebpf.VariableSpec `ebpf:"life_enabled"`
 	LimitEvents      *ebpf.VariableSpec `ebpf:"limit_events"`
 	LimitWindow      *ebpf.VariableSpec `ebpf:"limit_window"`
@@ -663,6 +665,7 @@ type wprofVariables struct {
 	Filter           *ebpf.Variable `ebpf:"filter"`
 	FollowFailures   *ebpf.Variable `ebpf:"follow_failures"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
+	GoesOn           *ebpf.Variable `ebpf:"goes_on"`
 	LifeEnabled      *ebpf.Variable `ebpf:"life_enabled"`
 	LimitEvents      *ebpf.Variable `ebpf:"limit_events"`
 	LimitWindow      *ebpf.Variable `ebpf:"limit_window"`

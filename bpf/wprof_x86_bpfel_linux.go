@@ -201,6 +201,7 @@ const (
 	wprofVarFilter                      = "filter"
 	wprofVarFollowFailures              = "follow_failures"
 	wprofVarGeneration                  = "generation"
+	wprofVarGoesOn                      = "goes_on"
 	wprofVarIrqStackFromRq              = "irq_stack_from_rq"
 	wprofVarLifeEnabled                 = "life_enabled"
 	wprofVarLimitEvents                 = "limit_events"
@@ -494,6 +495,7 @@ type wprofVariableSpecs struct {
 	Filter               *ebpf.VariableSpec `ebpf:"filter"`
 	FollowFailures       *ebpf.VariableSpec `ebpf:"follow_failures"`
 	Generation           *ebpf.VariableSpec `ebpf:"generation"`
+	GoesOn               *ebpf.VariableSpec `ebpf:"goes_on"`
 	IrqStackFromRq       *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.VariableSpec `ebpf:"life_enabled"`
 	LimitEvents          *ebpf.VariableSpec `ebpf:"limit_events"`
@@ -694,6 +696,7 @@ type wprofVariables struct {
 	Filter               *ebpf.Variable `ebpf:"filter"`
 	FollowFailures       *ebpf.Variable `ebpf:"follow_failures"`
 	Generation           *ebpf.Variable `ebpf:"generation"`
+	GoesOn               *ebpf.Variable `ebpf:"goes_on"`
 	IrqStackFromRq       *ebpf.Variable `ebpf:"irq_stack_from_rq"`
 	LifeEnabled          *ebpf.Variable `ebpf:"life_enabled"`
 	LimitEvents          *ebpf.Variable `ebpf:"limit_events"`

@@ -8,8 +8,18 @@ import (
 	"wprof/internal/ringdata"
 )
 
+// spanKey is a span: there may be two, where one has ended while a list of those that are open was made.
+type spanKey struct {
+	number uint32 // of its type
+	start  int64
+}
+
+// maxEnded bounds the spans after the close; more than that are in no few milliseconds.
+const maxEnded = 1 << 18
+
 // applyAfterClose takes a record that was written between the close of the window and the moment from which the kernel programs write no
-// more. What it reports belongs to the window if it began there: spans, which are open at the close, and losses.
+// more, or up to which a snapshot has records. What it reports belongs to the window if it began there: spans, which are open at the close, and
+// losses.
 func (a *applier) applyAfterClose(b []byte, closed int64) error {
 	started := func(at int) bool {
 		from := int64(binary.LittleEndian.Uint64(b[at:]))
@@ -21,7 +31,7 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 	case ringdata.KindText:
 		a.out.types.keep(b)
 	case ringdata.KindTyped:
-		if started(ringdata.TypedStart) {
+		if started(ringdata.TypedStart) && a.isFirst(b) {
 			return a.applyTyped(b, closed, format.FlagOpen)
 		}
 	case ringdata.KindInstant: // of what was counted until then
@@ -42,4 +52,21 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 		}
 	}
 	return nil
+}
+
+// isFirst reports whether a span has no record yet, in a list or by its end, whichever this one is not.
+func (a *applier) isFirst(b []byte) bool {
+	le := binary.LittleEndian
+	key := spanKey{le.Uint32(b[ringdata.TypedType:]), int64(le.Uint64(b[ringdata.TypedStart:]))}
+	isListed := b[ringdata.HdrFlags]&ringdata.FlagListed != 0
+	if before, is := a.ended[key]; is && before != isListed {
+		return false
+	}
+	if a.ended == nil {
+		a.ended = make(map[spanKey]bool)
+	}
+	if len(a.ended) < maxEnded {
+		a.ended[key] = isListed
+	}
+	return true
 }

@@ -25,6 +25,8 @@ type applier struct {
 	counts     []format.Count // of the current switch
 	countsData []byte
 
+	ended map[spanKey]bool // spans after the close; true: a list has it
+
 	offCPUMin int64 // ns; shorter times off have no stack
 }
 
@@ -84,6 +86,9 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	case ringdata.KindMove:
 		a.applyMove(b, at)
 	case ringdata.KindTyped:
+		if b[ringdata.HdrFlags]&ringdata.FlagListed != 0 {
+			return nil // for an earlier snapshot
+		}
 		return a.applyTyped(b, at, format.Flags(b[ringdata.HdrFlags])&ringdata.FlagOpen)
 	case ringdata.KindInstant:
 		return a.applyInstant(b, at)

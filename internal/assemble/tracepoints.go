@@ -76,7 +76,25 @@ func (a *applier) applyTracepoint(e *format.Event, b []byte, at int64, number ui
 		record = record[:length]
 	}
 	e.Time = at
-	return a.applyLaidOut(e, b, record, number, int64(binary.LittleEndian.Uint64(b[ringdata.TracepointStart:])))
+	start := int64(binary.LittleEndian.Uint64(b[ringdata.TracepointStart:]))
+	if b[ringdata.HdrFlags]&ringdata.FlagOpen != 0 && a.isLeft(number, binary.LittleEndian.Uint32(b[ringdata.HdrTID:]), start) {
+		return nil
+	}
+	return a.applyLaidOut(e, b, record, number, start)
+}
+
+// isLeft reports whether a span that is listed as open cannot end any more: its thread has ended in it, before the window opened, when all
+// threads were known. The kernel programs do not notice that.
+func (a *applier) isLeft(number, tid uint32, start int64) bool {
+	l := a.out.types.tracepoints.define(a.out, number)
+	if l == nil || tid == 0 || slices.ContainsFunc(l.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_BEGAN_BY) }) {
+		return false // an idle thread does not end, and another thread may end it
+	}
+	t := a.threads.get(tid)
+	if t != nil && t.identified && t.start > start {
+		return true
+	}
+	return start < a.out.from && (t == nil || t.exited)
 }
 
 // applyInstant writes an event of a user-defined probe.

@@ -18,7 +18,8 @@ type pinned struct {
 
 // pinning passes windows from the draining thread to the goroutine that writes them.
 type pinning struct {
-	due    atomic.Int64 // when a window is to end, CLOCK_MONOTONIC ns; 0: none is
+	due    atomic.Int64 // up to when a window is to be pinned, CLOCK_MONOTONIC ns; 0: none is
+	closed atomic.Int64 // when it ended
 	rounds int          // that were not whole since then
 	taken  chan pinned  // one element
 	done   chan *spool.Pin
@@ -31,7 +32,7 @@ func newPinning() pinning {
 	return pinning{taken: make(chan pinned, 1), done: make(chan *spool.Pin, 2)}
 }
 
-// untilDue shortens a wait, so that a round follows when a window is to end.
+// untilDue shortens a wait, so that a round follows when a window is to be pinned.
 func (f *flight) untilDue(wait time.Duration) time.Duration {
 	if f == nil {
 		return wait
@@ -42,7 +43,7 @@ func (f *flight) untilDue(wait time.Duration) time.Duration {
 	return wait
 }
 
-// pinDue pins the window if it is to end; whole: the last round has moved everything. There is room in the channel, because no window
+// pinDue pins the window if that is due; whole: the last round has moved everything. There is room in the channel, because no window
 // becomes due before the last one was taken.
 func (f *flight) pinDue(w *spool.Writer, whole bool) {
 	for {
@@ -63,7 +64,20 @@ func (f *flight) pinDue(w *spool.Writer, whole bool) {
 	}
 	f.pinning.rounds = 0
 	f.pinning.due.Store(0)
-	f.pinning.taken <- pinned{pin: w.Pin(), closed: f.round, generation: w.Oldest()}
+	f.pinning.taken <- pinned{pin: w.Pin(), closed: f.pinning.closed.Load(), generation: w.Oldest()}
+}
+
+// endWindow ends the window of a snapshot now, and lets it be pinned when what is under way has been drained: that is written to the rings, while
+// the programs go on.
+func (r *recorder) endWindow() error {
+	r.flight.listing.Lock()
+	closed := proc.Monotonic()
+	err := r.tracer.WriteOpen(closed, true)
+	r.flight.listing.Unlock()
+	r.flight.pinning.closed.Store(closed)
+	r.flight.pinning.due.Store(proc.Monotonic())
+	r.wake.Call()
+	return err
 }
 
 // spoolOf is a pinned window as a spool. What is in no ring is collected now.

@@ -395,7 +395,7 @@ func (r *recorder) closeWindow() error {
 	if err := r.tracer.Disarm(); err != nil {
 		return err
 	}
-	if err := r.tracer.WriteOpen(r.closedAt); err != nil {
+	if err := r.tracer.WriteOpen(r.closedAt, false); err != nil {
 		return err
 	}
 	if err := r.counts.write(r, r.closedAt); err != nil {

@@ -23,10 +23,11 @@ import (
 type snapshots struct {
 	s       *session
 	flight  *flight
-	ended   chan struct{} // closed when no more are to be written
-	done    chan struct{} // closed when the last one is written
-	running sync.WaitGroup
-	slots   chan struct{} // of commands of --exec
+	ended   chan struct{}  // closed when no more are to be written
+	done    chan struct{}  // closed when the last one is written
+	ending  sync.WaitGroup // goroutines that end a window
+	running sync.WaitGroup // commands of --exec
+	slots   chan struct{}  // of commands of --exec
 
 	mu      sync.Mutex
 	trigger assemble.Mark   // of the snapshot that is to be taken; without a reason: none is
@@ -52,6 +53,7 @@ func (n *snapshots) finish() {
 		return
 	}
 	close(n.ended)
+	n.ending.Wait()
 	<-n.done
 }
 
@@ -74,8 +76,19 @@ func (n *snapshots) request(mark assemble.Mark, reason func() string) {
 	n.mark(mark)
 	after := n.s.cfg.Flight.After
 	n.next = now.Add(n.s.cfg.Flight.Every + after)
-	n.flight.pinning.due.Store(proc.Monotonic() + after.Nanoseconds())
-	n.s.rec.wake.Call()
+	n.ending.Go(func() { n.endWindow(after) })
+}
+
+// endWindow ends the window of the next snapshot after a while.
+func (n *snapshots) endWindow(after time.Duration) {
+	select {
+	case <-time.After(after):
+	case <-n.ended:
+		return
+	}
+	if err := n.s.rec.endWindow(); err != nil {
+		n.s.inv.Warnf("spans that are under way are missing in the next snapshot: %v", err)
+	}
 }
 
 // maxMarks bounds the triggers of a window.

@@ -41,6 +41,7 @@ const (
 	FlagCut       = 8
 	FlagOnCPU     = 16
 	FlagAnnounced = 16
+	FlagListed    = 16
 	FlagTracer    = 16
 	FlagPreempted = 32
 	FlagYielded   = 128

@@ -140,7 +140,11 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 type typedRow struct {
 	TS   float64 `json:"ts"`
 	Name string  `json:"name"`
-	Open bool    `json:"open"`
+	Open string  `json:"open"`
+	Dur  float64 `json:"dur"`
+	Task struct {
+		TID int `json:"tid"`
+	} `json:"task"`
 	Args struct {
 		Condition string `json:"condition"`
 		Thread    any    `json:"thread"`

@@ -3,6 +3,8 @@
 package ending
 
 import (
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,6 +196,46 @@ func TestStormOfTriggersIsIgnored(t *testing.T) {
 	for _, file := range left {
 		if s := isWindow(t, filepath.Join(dir, file), log); file == "x.1.wprof" && s.close < requested+300e6 {
 			t.Errorf("the first snapshot closes %d ms after it was requested, want 300 at least", (s.close-requested)/1e6)
+		}
+	}
+}
+
+// TestSnapshotHasWhatIsUnderWay has two threads in a call for a long time, as hung requests are. One of them is killed in it, so that its function
+// does not return. Each capture has each call once, and is not confused by what earlier snapshots listed.
+func TestSnapshotHasWhatIsUnderWay(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := tools.DiskFolder(t)
+	r := tools.Start(t, "-F500ms", "--no-stacks", "-n", "wprof-hung*", "-f", "syscall", "-U", "uspan:nanosleep (path:libc.so.6) | id:req |", "-o", filepath.Join(dir, "x.wprof"))
+	one, two := startNamed(t, "wprof-hung1", "/bin/sleep", "60"), startNamed(t, "wprof-hung2", "/bin/sleep", "60")
+	time.Sleep(700 * time.Millisecond)
+	ask(t, r)
+	must(t, two.Process.Kill())
+	_ = two.Wait()
+	time.Sleep(1500 * time.Millisecond)
+	ask(t, r)
+	must(t, one.Process.Kill())
+	_ = one.Wait()
+	stopFlight(t, r)
+	for file, want := range map[string]map[string]map[int]string{
+		"x.1.wprof": {"clock_nanosleep": {one.Process.Pid: "yes", two.Process.Pid: "yes"}, "nanosleep": {one.Process.Pid: "yes", two.Process.Pid: "yes"}},
+		"x.2.wprof": {"clock_nanosleep": {one.Process.Pid: "yes"}, "nanosleep": {one.Process.Pid: "yes"}},
+		"x.wprof":   {"clock_nanosleep": {one.Process.Pid: ""}},
+	} {
+		s := whole(t, filepath.Join(dir, file))
+		for name, want := range want {
+			got := make(map[int]string)
+			for _, row := range typed(t, filepath.Join(dir, file), name) {
+				if _, twice := got[row.Task.TID]; twice {
+					t.Errorf("%s: %s of thread %d is there twice", file, name, row.Task.TID)
+				}
+				got[row.Task.TID] = row.Open
+				if row.Dur < 0.5 || row.Open != "" && int64(math.Round(row.TS*1e9)) != s.close-s.open {
+					t.Errorf("%s: %s of thread %d takes %g s up to %g s, want the close at %d ns", file, name, row.Task.TID, row.Dur, row.TS, s.close-s.open)
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: %s is open in %v, want %v", file, name, got, want)
+			}
 		}
 	}
 }
