@@ -74,34 +74,77 @@ func (k *Keep) open() error {
 	return nil
 }
 
+// keptFile is a snapshot in the folder.
+type keptFile struct {
+	name string
+	size int64
+}
+
+// list returns the snapshots of this host, the newest first.
+func (k *Keep) list() (all []keptFile, err error) {
+	entries, err := os.ReadDir(k.Folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range slices.Backward(entries) { // by name, and so by time
+		if !k.isSnapshot(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			all = append(all, keptFile{e.Name(), info.Size()})
+		}
+	}
+	return all, nil
+}
+
+func (k *Keep) remove(name string) error {
+	err := cli.AsUser(func() error { return os.Remove(filepath.Join(k.Folder, name)) })
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // prune removes the oldest snapshots of this host beyond the limits. The newest one stays whatever its size.
 func (k *Keep) prune() (failed []error) {
 	if k.Count == 0 && k.Bytes == 0 {
 		return nil
 	}
-	entries, err := os.ReadDir(k.Folder)
+	all, err := k.list()
 	if err != nil {
 		return []error{err}
 	}
-	count, bytes := 0, int64(0)
-	for _, e := range slices.Backward(entries) { // by name, and so by time
-		if !k.isSnapshot(e.Name()) {
+	bytes := int64(0)
+	for i, one := range all {
+		bytes += one.size
+		if i == 0 || (k.Count == 0 || i < k.Count) && (k.Bytes == 0 || bytes <= k.Bytes) {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		count++
-		bytes += info.Size()
-		if count == 1 || (k.Count == 0 || count <= k.Count) && (k.Bytes == 0 || bytes <= k.Bytes) {
-			continue
-		}
-		if err := cli.AsUser(func() error { return os.Remove(filepath.Join(k.Folder, e.Name())) }); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := k.remove(one.name); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return failed
+}
+
+// makeRoom removes the oldest snapshots of this host, as many as take what the newest one does, which stays. It returns how many those were.
+func (k *Keep) makeRoom() (removed int, err error) {
+	all, err := k.list()
+	if err != nil || len(all) < 2 {
+		return 0, err
+	}
+	freed := int64(0)
+	for _, one := range slices.Backward(all[1:]) {
+		if removed > 0 && freed >= all[0].size {
+			break
+		}
+		if err := k.remove(one.name); err != nil {
+			return removed, err
+		}
+		removed++
+		freed += one.size
+	}
+	return removed, nil
 }
 
 // isSnapshot reports whether a file has a name as snapshots have: with the time, and perhaps a number.

@@ -1,11 +1,39 @@
 package capture
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 )
+
+// Room is made by the oldest snapshots, for as much as the newest one takes, which always stays.
+func TestOldestSnapshotsMakeRoom(t *testing.T) {
+	for sizes, want := range map[[3]int]int{{10, 10, 10}: 1, {10, 10, 15}: 2, {100, 10, 15}: 1, {1, 1, 100}: 2, {0, 10, 0}: 1} {
+		k := &Keep{Folder: t.TempDir(), Host: "a"}
+		for i, size := range sizes {
+			if err := os.WriteFile(filepath.Join(k.Folder, fmt.Sprintf("a-20260610T14300%d.000Z.wprof", i)), make([]byte, size), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(k.Folder, "a.wprof"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		removed, err := k.makeRoom()
+		left, _ := k.list()
+		if err != nil || removed != want || len(left) != 3-want || left[0].name != "a-20260610T143002.000Z.wprof" {
+			t.Errorf("%v: %d removed, %v, left %v, want %d", sizes, removed, err, left, want)
+		}
+		for len(left) > 1 {
+			_, _ = k.makeRoom()
+			left, _ = k.list()
+		}
+		if removed, err := k.makeRoom(); removed != 0 || err != nil {
+			t.Errorf("%v: the newest one was removed, %v", sizes, err)
+		}
+	}
+}
 
 func TestPruneRemovesTheOldestSnapshotsOfThisHost(t *testing.T) {
 	names := []string{

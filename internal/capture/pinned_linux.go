@@ -80,8 +80,15 @@ func (r *recorder) endWindow() error {
 	return err
 }
 
-// spoolOf is a pinned window as a spool. What is in no ring is collected now.
-func (r *recorder) spoolOf(p pinned) (*spool.Spool, error) {
+// window is a pinned window with what is in no ring.
+type window struct {
+	pinned
+	blocked []byte // stacks of the threads that were blocked at its end
+	tail    spool.Tail
+}
+
+// windowOf collects now what is in no ring.
+func (r *recorder) windowOf(p pinned) (*window, error) {
 	var blocked bytes.Buffer
 	if r.listsBlocked() {
 		r.flight.listing.Lock()
@@ -95,14 +102,14 @@ func (r *recorder) spoolOf(p pinned) (*spool.Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tail := spool.Tail{Close: p.closed, Clocks: clocks}
+	w := &window{pinned: p, blocked: blocked.Bytes(), tail: spool.Tail{Close: p.closed, Clocks: clocks}}
 	if now, err := r.tracer.Programs(); err == nil {
 		before := r.flight.programsBefore(p.generation)
 		if len(before) != len(now) {
 			before = r.before
 		}
-		tail.Programs = counted(programCosts(before, now))
-		tail.Losses = skipped(tail.Programs, r.openedAt)
+		w.tail.Programs = counted(programCosts(before, now))
+		w.tail.Losses = skipped(w.tail.Programs, r.openedAt)
 	}
-	return p.pin.Spool(blocked.Bytes(), tail)
+	return w, nil
 }

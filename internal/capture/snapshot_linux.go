@@ -168,7 +168,7 @@ func (n *snapshots) write(p pinned) {
 	reason := trigger.Reason
 	began := time.Now()
 	defer collect(100, math.MaxInt64)()
-	path, summary, err := n.writeTo(p, &trigger)
+	path, summary, err := n.writeWithRoom(p, &trigger)
 	n.flight.pinning.done <- p.pin
 	n.wrote(err == nil)
 	also := ""
@@ -199,6 +199,28 @@ func (n *snapshots) write(p pinned) {
 	n.count()
 }
 
+// writeWithRoom writes a snapshot. While the disk is full, it makes room in the folder of --keep, and writes it again.
+func (n *snapshots) writeWithRoom(p pinned, trigger *assemble.Mark) (path string, summary assemble.Summary, err error) {
+	w, err := n.s.rec.windowOf(p)
+	if err != nil {
+		return "", summary, err
+	}
+	for keep := n.s.cfg.Flight.Keep; ; {
+		path, summary, err = n.writeTo(w, trigger)
+		if keep == nil || !cli.IsFull(err) {
+			return path, summary, err
+		}
+		removed, failed := keep.makeRoom()
+		if failed != nil {
+			n.s.inv.Warnf("an old snapshot could not be removed: %v", failed)
+		}
+		if removed == 0 {
+			return path, summary, err
+		}
+		n.s.inv.Warnf("the disk is full: %s made room for the next one by being removed", cli.Counted(uint64(removed), "old snapshot"))
+	}
+}
+
 // count ends the recording after the last snapshot of --snapshot-count.
 func (n *snapshots) count() {
 	n.mu.Lock()
@@ -210,11 +232,11 @@ func (n *snapshots) count() {
 	}
 }
 
-func (n *snapshots) writeTo(p pinned, trigger *assemble.Mark) (path string, summary assemble.Summary, err error) {
+func (n *snapshots) writeTo(p *window, trigger *assemble.Mark) (path string, summary assemble.Summary, err error) {
 	if path, err = n.s.cfg.snapshotPath(wallTime(p.closed)); err != nil {
 		return "", summary, err
 	}
-	recorded, err := n.s.rec.spoolOf(p)
+	recorded, err := p.pin.Spool(p.blocked, p.tail)
 	if err != nil {
 		return "", summary, err
 	}

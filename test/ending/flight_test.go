@@ -3,6 +3,7 @@
 package ending
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -290,6 +291,35 @@ func TestSnapshotOnAFullDiskLeavesTheRecordingAlone(t *testing.T) {
 	}
 	isWindow(t, filepath.Join(small, left[0]), log)
 	isWindow(t, file, log)
+}
+
+// On a full disk the oldest snapshots make room, and the newest one stays.
+func TestOldSnapshotsMakeRoomOnAFullDisk(t *testing.T) {
+	tools.NeedPrivilege(t)
+	host, err := os.Hostname()
+	must(t, err)
+	dir, small := tools.DiskFolder(t), smallDisk(t, "8m")
+	var old []string
+	for i, size := range []int{256 << 10, 2 << 20, 512 << 10} {
+		old = append(old, fmt.Sprintf("%s-20200101T00000%d.000Z.wprof", host, i))
+		must(t, os.WriteFile(filepath.Join(small, old[i]), make([]byte, size), 0o600))
+	}
+	_ = fill(t, small, 4<<10)
+	r := tools.Start(t, "-F1s", "--no-stacks", "--no-self", "-n", "steady*", "--keep", small, "-o", filepath.Join(dir, "x.wprof"))
+	_ = steadyNamed(t)
+	time.Sleep(time.Second)
+	ask(t, r)
+	stopFlight(t, r)
+	if text := r.Stderr.String(); !strings.Contains(text, "the disk is full: 2 old snapshots made room for the next one by being removed") || strings.Contains(text, "failed") {
+		t.Errorf("it says %s", text)
+	}
+	left := slices.DeleteFunc(names(t, small), func(name string) bool { return name == "filler" })
+	if len(left) != 2 || !slices.Contains(left, old[2]) {
+		t.Fatalf("the folder holds %v, want %s and the new one", left, old[2])
+	}
+	if s := whole(t, filepath.Join(small, left[1])); s.close-s.open != time.Second.Nanoseconds() {
+		t.Errorf("the window is %d ns long, want a second", s.close-s.open)
+	}
 }
 
 func TestRecordingEndsAfterItsLastSnapshot(t *testing.T) {
