@@ -66,6 +66,7 @@ type capture struct {
 	stored   uint64 // bytes of event blocks
 	open     int64
 	close    int64
+	opened   int64 // open, by the realtime clock
 	cost     *format.RecorderCost
 }
 
@@ -92,6 +93,9 @@ func readCapture(path string) (capture, error) {
 		}
 	}
 	c := capture{size: st.Size(), open: r.FirstOpen()}
+	if clocks := r.Session().GetClocks(); len(clocks) > 0 {
+		c.opened = clocks[0].Realtime + c.open - clocks[0].Monotonic
+	}
 	end := r.End()
 	for _, k := range end.GetKinds() {
 		c.events += k.Events

@@ -50,7 +50,7 @@ func allParts() []part {
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers}, {"creation", (*bench).creation},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
 		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"unwind", (*bench).unwind}, {"tables", (*bench).tables}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols}, {"lines", (*bench).lines},
-		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"typed", (*bench).typed}, {"syscalls", (*bench).calls}, {"events", (*bench).eventCosts}, {"probes", (*bench).probes}, {"everything", (*bench).everything}, {"sources", (*bench).sources},
+		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"typed", (*bench).typed}, {"syscalls", (*bench).calls}, {"events", (*bench).eventCosts}, {"probes", (*bench).probes}, {"flight", (*bench).flightRecorder}, {"everything", (*bench).everything}, {"sources", (*bench).sources},
 		{"wallclock", (*bench).wallclock}, {"tests", (*bench).tests},
 	}
 }
