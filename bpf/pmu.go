@@ -66,13 +66,27 @@ type eventAttr struct {
 	Config3 uint64
 }
 
-// openEvent opens an event of a CPU. Kernels before Linux 6.3 take what is longer than theirs as too big (E2BIG) if it is not 0.
+// exclusions are the bits of what an event leaves out.
+const exclusions = unix.PerfBitExcludeUser | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv | unix.PerfBitExcludeIdle | unix.PerfBitExcludeHost | unix.PerfBitExcludeGuest
+
+// openEvent opens an event of a CPU. A PMU that can leave nothing out, such as msr, refuses to leave out guests, which is the default: then they
+// count, too, as with perf.
 func openEvent(attr *eventAttr, cpu int) (fd int, err error) {
-	attr.Size = uint32(unsafe.Sizeof(*attr))
-	if attr.Config3 == 0 {
-		attr.Size = uint32(unsafe.Sizeof(attr.PerfEventAttr))
+	fd, err = attr.open(cpu)
+	if errors.Is(err, unix.EINVAL) && attr.Bits&exclusions == unix.PerfBitExcludeGuest {
+		attr.Bits &^= unix.PerfBitExcludeGuest
+		return attr.open(cpu)
 	}
-	return unix.PerfEventOpen(&attr.PerfEventAttr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	return fd, err
+}
+
+// open opens an event. Kernels before Linux 6.3 take what is longer than theirs as too big (E2BIG) if it is not 0.
+func (a *eventAttr) open(cpu int) (fd int, err error) {
+	a.Size = uint32(unsafe.Sizeof(*a))
+	if a.Config3 == 0 {
+		a.Size = uint32(unsafe.Sizeof(a.PerfEventAttr))
+	}
+	return unix.PerfEventOpen(&a.PerfEventAttr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 }
 
 // perfAttr is what the kernel takes for an event, without how precise it is.

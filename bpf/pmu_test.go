@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -258,4 +259,34 @@ func TestThirdWordOfAnEvent(t *testing.T) {
 	fd, err = openEvent(&attr, 0)
 	must(t, err)
 	must(t, unix.Close(fd))
+}
+
+// TestCountersThatLeaveNothingOut: the processor's time stamps, which a PMU counts that cannot leave out guests, go on as the clock does.
+func TestCountersThatLeaveNothingOut(t *testing.T) {
+	if _, err := os.Stat("/sys/bus/event_source/devices/msr/events/tsc"); err != nil {
+		t.Skip("this machine has no PMU msr")
+	}
+	o := Options{Counters: []*pmu.Event{event(t, "msr/tsc/"), event(t, "cpu-clock")}}
+	var rates []float64
+	for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(100 * time.Millisecond) }) {
+		const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
+		if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+			continue
+		}
+		if r.bytes[at+ringdata.CountsPartUnknown] != 0 || r.bytes[at+ringdata.CountsPartScaled] != 0 {
+			t.Fatal("a count is not known, or scaled")
+		}
+		stamps, ns := r.u64(at+ringdata.CountsPartValues), r.u64(at+ringdata.CountsPartValues+8)
+		if ns > 50_000 {
+			rates = append(rates, float64(stamps)/float64(ns))
+		}
+	}
+	slices.Sort(rates)
+	if n := len(rates); n < 5 || rates[n/4] < 0.95*rates[n/2] || rates[3*n/4] > 1.05*rates[n/2] || rates[n/2] < 0.01 || rates[n/2] > 10 {
+		t.Errorf("stamps in a nanosecond: %v", rates)
+	}
+	o.Counters[0] = event(t, "msr/tsc/u")
+	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "msr/tsc/u") {
+		t.Errorf("stamps of programs alone: %v", err)
+	}
 }
