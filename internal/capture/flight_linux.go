@@ -373,8 +373,9 @@ type flightFollower struct {
 	base     []byte
 	next     int64 // when the next base may be made
 	held     []heldFile
-	forget   int64 // when files were compared last
-	noted    int64 // when the counters of the kernel programs were read last
+	copied   map[format.ModuleKey]int64 // map files of generated code: when it was last known that a process has such code
+	forget   int64                      // when files were compared last
+	noted    int64                      // when the counters of the kernel programs were read last
 }
 
 type heldFile struct {
@@ -488,6 +489,28 @@ const (
 	maxFlightPrograms = 1800
 )
 
+// forgetCode drops what was kept of generated code of programs that ended before what is kept of the recording.
+func (g *flightFollower) forgetCode(now, oldest int64, mapped map[format.ModuleKey]bool) {
+	copied := make(map[format.ModuleKey]int64)
+	var gone []*format.Module
+	for _, m := range g.files.MapFiles() {
+		key := m.Key()
+		used, known := g.copied[key]
+		if !known || mapped[key] {
+			used = now
+		}
+		if oldest > 0 && used < oldest-forgetAfter {
+			gone = append(gone, m)
+		} else {
+			copied[key] = used
+		}
+	}
+	g.copied = copied
+	if oldest > 0 {
+		g.files.ForgetCode(gone, oldest-forgetAfter)
+	}
+}
+
 // closeFiles closes the files that no process has mapped since before what is kept.
 func (g *flightFollower) closeFiles() {
 	now, oldest := proc.Monotonic(), g.oldest.Load()
@@ -517,4 +540,5 @@ func (g *flightFollower) closeFiles() {
 	if len(gone) > 0 {
 		g.files.Forget(gone)
 	}
+	g.forgetCode(now, oldest, mapped)
 }

@@ -30,6 +30,7 @@ type Files struct {
 	claimed int       // files that are about to be held
 	fresh   []*Held   // that [Files.Fresh] has not returned yet
 	maps    *mapStore // map files of generated code
+	codes   codeRoom  // functions of dumps
 	closed  bool
 	stats   Stats
 }

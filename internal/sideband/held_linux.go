@@ -209,3 +209,25 @@ func (h *Held) Mapped() bool {
 
 // Unchanged reports whether a file has the contents that it had when it was opened, by its size and times.
 func (h *Held) Unchanged() bool { return isUnchanged(h.File, &h.stat) }
+
+// MapFiles returns the modules of the map files of which there are copies.
+func (fs *Files) MapFiles() (all []*format.Module) {
+	fs.maps.mu.Lock()
+	defer fs.maps.mu.Unlock()
+	for key := range fs.maps.copies {
+		all = append(all, key.module())
+	}
+	return all
+}
+
+// ForgetCode drops the copies of map files, and forgets that programs had functions in dumps that ended before a time: so others have their room.
+func (fs *Files) ForgetCode(copies []*format.Module, before int64) {
+	keys := make([]mapKey, 0, len(copies))
+	for _, m := range copies {
+		if key, ok := mapKeyOf(m); ok {
+			keys = append(keys, key)
+		}
+	}
+	fs.maps.forget(keys)
+	fs.codes.forget(before)
+}

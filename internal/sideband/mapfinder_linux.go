@@ -49,7 +49,6 @@ type mapFinder struct {
 	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
 	outdated []mapDrop              // still to be dropped from store
 	wake     chan struct{}          // one element: another read may be due
-	codes    int                    // functions of dumps
 	kept     int                    // map files that are open between reads
 	stuck    int
 	running  bool
@@ -63,6 +62,7 @@ type mapProgram struct {
 	dump      *dumpSource // its contents belong to the reading thread; nil: no dump was mapped
 	busy      bool
 	ended     bool      // no more reads
+	left      bool      // it is in programs no more
 	until     int64     // when another program began; 0: none has
 	reported  bool      // found has been called
 	mayRecord bool      // the process may be recorded
@@ -151,8 +151,11 @@ func (m *mapFinder) programBegan(pid uint32, from origin) {
 		return
 	}
 	p.ended, p.until = true, from.began
-	delete(m.programs, pid)
-	if p.head != nil && len(m.heads) < maxPending {
+	m.leave(p)
+	if p.head != nil {
+		if len(m.heads) >= maxPending {
+			clear(m.heads)
+		}
 		m.heads[pid] = p.head
 	}
 	m.outdated = append(m.outdated, mapDrop{p.source.key, from.began})
@@ -173,10 +176,27 @@ func (m *mapFinder) exited(pid uint32) {
 	switch {
 	case p == nil:
 	case p.ended:
-		delete(m.programs, pid)
+		m.leave(p)
 	default:
 		p.next, p.pause = time.Now(), firstMapRead
 		m.signal()
+	}
+}
+
+// leave removes a program that has ended. While it is busy, its last functions are still being counted.
+func (m *mapFinder) leave(p *mapProgram) {
+	delete(m.programs, p.source.key.pid)
+	p.left = true
+	if !p.busy {
+		m.settle(p)
+	}
+}
+
+// settle lets the room of a program's functions be forgotten some day.
+func (m *mapFinder) settle(p *mapProgram) {
+	if p.dump != nil {
+		m.files.codes.end(proc.Monotonic(), p.dump.count)
+		p.dump.count = 0
 	}
 }
 
@@ -269,7 +289,7 @@ func (p *mapProgram) bytesRead() int64 {
 // readOne reads one program's map file. It may never return.
 func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 	m.mu.Lock()
-	least, last, codes := int64(minMapRead), m.rush, m.codes
+	least, last, codes := int64(minMapRead), m.rush, m.files.codes.taken()
 	dump := p.dump
 	if last || time.Since(p.copied) > slowGrowth {
 		least = 1
@@ -298,6 +318,9 @@ func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 	if !p.ended {
 		m.handle(p, t, err, grown, more)
 		p.ended = p.ended || last && p.pause > 0
+	}
+	if p.left {
+		m.settle(p)
 	}
 	if p.source.kept != nil {
 		m.kept++
@@ -334,7 +357,7 @@ func (m *mapFinder) readDump(p *mapProgram, dump *dumpSource, codes int) (grown,
 	m.found(records)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.codes += count
+	m.files.codes.take(count)
 	dump.count += count
 	return true, more
 }
@@ -358,7 +381,7 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error, grown, more boo
 		p.pause = firstMapRead
 	case errors.Is(err, errProcessEnd):
 		p.ended = true
-		delete(m.programs, p.source.key.pid)
+		m.leave(p)
 		return
 	case errors.Is(err, errOtherMap), errors.Is(err, errMapRoom):
 		p.ended = true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/jitdump"
+	"wprof/internal/proc"
 )
 
 // generator is a program that maps code, writes a map file that names its argument, waits, and then continues as its second
@@ -352,5 +354,94 @@ func TestMapFilesOfProcessesThatAreNotRecordedAreNotRead(t *testing.T) {
 				t.Errorf("%d map files are reported as incomplete", n)
 			}
 		})
+	}
+}
+
+// TestForgottenMapFilesLeaveRoom: the bounds are on what may still be needed, and one that is being read is not disturbed.
+func TestForgottenMapFilesLeaveRoom(t *testing.T) {
+	s := newMapStore()
+	defer s.close()
+	random := rand.NewChaCha8([32]byte{})
+	texts := make(map[mapKey][]byte)
+	add := func(key mapKey, user uint32) error {
+		text := make([]byte, maxMapRead)
+		_, _ = random.Read(text)
+		err := s.add(key, user, text, 0)
+		if err == nil {
+			texts[key] = append(texts[key], text...)
+		}
+		return err
+	}
+	check := func(key mapKey, r io.ReadCloser) {
+		t.Helper()
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, texts[key]) {
+			t.Errorf("%v has %d bytes, %v, want %d", key, len(got), err, len(texts[key]))
+		}
+		_ = r.Close()
+	}
+	last := mapKey{}
+	for round := range 5 {
+		var keys []mapKey
+		for refused := false; !refused; {
+			key := mapKey{uint32(1 + len(keys)), int64(round)}
+			refused = add(key, uint32(round%3)) != nil
+			keys = append(keys, key)
+		}
+		if len(keys) < maxMapsStored/maxMapRead/2 {
+			t.Fatalf("round %d: only %d pieces had room", round, len(keys))
+		}
+		reading, ok := s.read(keys[0])
+		if !ok {
+			t.Fatal("it has no copy")
+		}
+		s.forget(append(keys[1:], last))
+		check(keys[0], reading)
+		if again, ok := s.read(keys[0]); !ok {
+			t.Error("it has no copy after the others were forgotten")
+		} else {
+			check(keys[0], again)
+		}
+		last = keys[0]
+		if s.end > 3*compactAbove {
+			t.Errorf("round %d: the memory has %d bytes, of which %d are needed", round, s.end, s.all.stored)
+		}
+	}
+	s.forget([]mapKey{last})
+	if len(s.copies)+len(s.users) > 0 || s.all != (usage{}) {
+		t.Errorf("%d copies of %d users are left, which take %v", len(s.copies), len(s.users), s.all)
+	}
+}
+
+// TestFunctionsOfEndedProgramsLeaveRoom: those of dumps count until nobody needs them any more, also those that are read last.
+func TestFunctionsOfEndedProgramsLeaveRoom(t *testing.T) {
+	fs := newFiles(1)
+	m := newMapFinder(fs, func([]byte) {}, nil)
+	m.running = true // no thread looks for files
+	began := proc.Monotonic()
+	for pid := range uint32(3) {
+		m.mapped(&Record{PID: pid + 1, Time: 1}, origin{})
+		m.programs[pid+1].dump = &dumpSource{count: 100}
+		fs.codes.take(100)
+	}
+	m.programs[1].ended = true
+	m.exited(1)
+	busy := m.programs[2]
+	busy.busy = true
+	m.programBegan(2, origin{began: 2})
+	fs.codes.take(50) // the reading thread has found more
+	busy.dump.count += 50
+	fs.ForgetCode(nil, began)
+	if n := fs.codes.taken(); n != 350 {
+		t.Errorf("%d functions are counted, want 350: none has ended so long ago", n)
+	}
+	fs.ForgetCode(nil, proc.Monotonic()+1)
+	if n := fs.codes.taken(); n != 250 {
+		t.Errorf("%d functions are counted, want 250: one is still being read", n)
+	}
+	m.readOne(busy, nil)
+	fs.ForgetCode(nil, proc.Monotonic()+1)
+	if n := fs.codes.taken(); n != 100 {
+		t.Errorf("%d functions are counted, want 100: one program runs", n)
 	}
 }

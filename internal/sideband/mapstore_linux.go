@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 const (
-	// maxMaps bounds the map files that are copied.
+	// maxMaps bounds the map files that are copied, and not forgotten since.
 	maxMaps = 4096
 	// maxMapBytes bounds the copy of one map file, maxMapsBytes those of all, and maxMapsStored the size of all when they are
 	// compressed. Names compress to a fifth.
@@ -28,11 +28,21 @@ type mapKey struct {
 	since int64 // when generated code was mapped first
 }
 
+// module is that of the generated code, see [Tables.jit].
+func (k mapKey) module() *format.Module { return mapModule(k.pid, k.since) }
+
+func mapKeyOf(m *format.Module) (k mapKey, ok bool) {
+	var pid uint32
+	_, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid)
+	return mapKey{pid, int64(m.Generation)}, err == nil
+}
+
 // mapStore keeps compressed copies of map files in a memfd: the Go heap is kept small while the window is open. It holds no
 // file or mount of the recorded machine.
 type mapStore struct {
 	mu     sync.Mutex
-	file   *os.File // nil: nothing is stored yet
+	file   *mapMemory // nil: nothing is stored yet
+	end    int64      // of what was written to it
 	pack   *zstd.Encoder
 	packed []byte
 	copies map[mapKey]*mapCopy
@@ -49,6 +59,7 @@ type usage struct{ bytes, stored int64 }
 type mapCopy struct {
 	user   uint32
 	bytes  int64
+	used   usage // with what was dropped since
 	pieces []mapPiece
 	cut    bool // there was no room or no time for all of it
 }
@@ -92,18 +103,22 @@ func (s *mapStore) add(key mapKey, user uint32, text []byte, read int64) error {
 		c.cut = true
 		return errMapRoom
 	}
-	if _, err := s.file.WriteAt(s.packed, s.all.stored); err != nil {
+	if _, err := s.file.WriteAt(s.packed, s.end); err != nil {
 		c.cut = true
 		return fmt.Errorf("copy a map file of generated code: %w", err)
 	}
 	c.bytes += more.bytes
-	c.pieces = append(c.pieces, mapPiece{s.all.stored, more.stored, more.bytes, read})
+	c.pieces = append(c.pieces, mapPiece{s.end, more.stored, more.bytes, read})
+	s.end += more.stored
+	c.used = c.used.plus(more)
 	s.users[c.user] = s.users[c.user].plus(more)
 	s.all = s.all.plus(more)
 	return nil
 }
 
 func (u usage) plus(v usage) usage { return usage{u.bytes + v.bytes, u.stored + v.stored} }
+
+func (u usage) minus(v usage) usage { return usage{u.bytes - v.bytes, u.stored - v.stored} }
 
 func (s *mapStore) hasRoom(c *mapCopy, more usage) bool {
 	user := s.users[c.user]
@@ -120,16 +135,16 @@ func (s *mapStore) open() error {
 	if err != nil {
 		return fmt.Errorf("compress map files of generated code: %w", err)
 	}
-	fd, err := unix.MemfdCreate("map files", unix.MFD_CLOEXEC)
+	file, err := newMapMemory()
 	if err != nil {
-		return fmt.Errorf("get memory for map files of generated code: %w", err)
+		return err
 	}
-	s.pack, s.file = pack, os.NewFile(uintptr(fd), "map files")
+	s.pack, s.file = pack, file
 	return nil
 }
 
 // dropAfter removes what was read after a time at which another program began, which may have written it. The room is not
-// reused.
+// reused before the copy is forgotten.
 func (s *mapStore) dropAfter(key mapKey, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +175,8 @@ func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return unpack.IOReadCloser(), true
+	s.file.readers++
+	return &mapReading{unpack.IOReadCloser(), s, s.file}, true
 }
 
 // cutShort records that a map file, if there is one, was not read to its end.

@@ -83,11 +83,14 @@ func (t *Tables) addMapped(r *Record) {
 	t.insert(t.process(r.PID), mapping{start: r.Start, end: end, offset: r.Offset, module: module})
 }
 
-// eachModule visits the modules that processes have mapped, some repeatedly.
+// eachModule visits the modules that processes have mapped, or may have, some repeatedly.
 func (t *Tables) eachModule(visit func(*format.Module)) {
 	for _, p := range t.processes {
 		for i := range p.maps.maps {
 			visit(p.maps.maps[i].module)
+		}
+		if p.jit != nil {
+			visit(p.jit)
 		}
 		if p.codes != nil && len(p.codes.list) > 0 {
 			visit(p.codes.list[len(p.codes.list)-1].module)

@@ -330,9 +330,7 @@ func (t *Tables) jit(p *process, r *Record) {
 	if p.jit != nil || r.Time < p.began {
 		return
 	}
-	p.jit = t.intern(&format.Module{
-		Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(perfMapPath(r.PID)), Generation: uint64(r.Time),
-	})
+	p.jit = t.intern(mapModule(r.PID, r.Time))
 	t.own(p)
 	for i := range p.maps.maps {
 		if m := &p.maps.maps[i]; format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_ANON {
@@ -340,6 +338,11 @@ func (t *Tables) jit(p *process, r *Record) {
 		}
 	}
 	t.changed(p)
+}
+
+// mapModule is the module of the generated code that a process's map file names; since is when its program first mapped some.
+func mapModule(pid uint32, since int64) *format.Module {
+	return &format.Module{Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(perfMapPath(pid)), Generation: uint64(since)}
 }
 
 // perfMapPath returns the path of a process's map file in a stream, by the process id that the recorder sees.
