@@ -37,6 +37,19 @@ func (t *Tracer) MayRecord(pid uint32) bool {
 	return len(f.Names) == 0 || matchesAny(f.Names, text) || children == childrenMeetName && t.mayBeFollowed(pid)
 }
 
+// OnlyProcesses returns the processes of which alone anything is recorded whose code is to be known; nil: there may be others. Wakers may be
+// anybody's threads.
+func (t *Tracer) OnlyProcesses() (pids []uint32) {
+	f := &t.options.Filter
+	if f.children(t.options.Follow) != childrenNone || t.options.Waker.Kernel || t.options.Waker.User {
+		return nil
+	}
+	for _, pid := range f.PIDs {
+		pids = append(pids, uint32(pid))
+	}
+	return pids
+}
+
 // hasThread also returns true for a process that has ended.
 func hasThread(pid uint32, tids []int32) bool {
 	for _, tid := range tids {

@@ -70,6 +70,7 @@ func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
 	c.watcher, err = sideband.Open(sideband.Config{
 		Spare: files, OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms, MayRecord: tracer.MayRecord,
+		Only: tracer.OnlyProcesses(),
 	})
 	if err != nil {
 		return err

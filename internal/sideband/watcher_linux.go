@@ -47,6 +47,8 @@ type Config struct {
 	// MayRecord returns false for a process that is not recorded as it is now: its map file is not read until it is. It is called
 	// by one thread or, where a file system hangs, by several. nil: all processes are recorded.
 	MayRecord func(pid uint32) bool
+	// Only are the processes whose mappings alone matter; nil: all do. Losses of other processes' records are not reported then.
+	Only []uint32
 }
 
 // Watcher collects the side-band records of all CPUs and holds the files of mappings open.
@@ -61,6 +63,7 @@ type Watcher struct {
 	opener *opener
 	visits visitor
 	maps   *mapFinder
+	losses *losses // nil: they are reported as they are
 
 	mu      sync.Mutex
 	cpus    []*event             // replaced, never changed; their threads run until Stop
@@ -85,7 +88,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 		cfg.Files = defaultFiles
 	}
 	limit := filesToHold(cfg.Files, cfg.Spare)
-	opened := &Watcher{cfg: cfg, files: newFiles(limit)}
+	opened := &Watcher{cfg: cfg, files: newFiles(limit), losses: newLosses(cfg.Only)}
 	opened.maps = newMapFinder(opened.files, opened.foundCode, cfg.MayRecord)
 	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
 	w = opened
@@ -116,6 +119,9 @@ func Open(cfg Config) (w *Watcher, err error) {
 		w.cpus = append(w.cpus, e)
 	}
 	<-grown
+	if w.losses != nil {
+		go w.losses.run(w)
+	}
 	return w, nil
 }
 
@@ -303,6 +309,9 @@ func (w *Watcher) read(e *event) {
 		e.last = r.Time
 		if r.Kind == KindLost {
 			e.reported.add(r.Time, r.Count)
+			if w.losses.take(&r) {
+				return
+			}
 		}
 		e.pending, e.wanted = w.take(&r, e.pending, e.wanted)
 	})
@@ -520,6 +529,9 @@ func (w *Watcher) Unreported(until int64) ([]Unreported, error) {
 			all = append(all, Unreported{e.cpu, count, min(e.last, until)})
 		}
 	}
+	if len(all) > 0 && w.losses != nil && w.canReadAll() {
+		return nil, nil
+	}
 	return all, nil
 }
 
@@ -546,6 +558,7 @@ func (w *Watcher) FinishMaps(limit time.Duration) {
 		requests, _ := w.collect(e)
 		w.opener.add(requests)
 	}
+	w.settleLosses()
 	w.maps.finish(time.Now().Add(limit))
 }
 
@@ -565,6 +578,7 @@ func (w *Watcher) Stop() {
 	for _, e := range w.events() {
 		e.stopThread(deadline)
 	}
+	w.losses.end()
 	w.FinishMaps(openTime)
 	w.WaitForFiles()
 	w.opener.close()

@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -484,6 +485,79 @@ func TestLostRecordsAreReported(t *testing.T) {
 	}
 	if lost == 0 {
 		t.Error("forty programs in a buffer of a page, and no loss is reported")
+	}
+}
+
+// TestLostRecordsOfOtherProcessesAreNotReported: where one process alone is recorded, its mappings are complete after a loss; once it has ended
+// in such a time, that is not known.
+func TestLostRecordsOfOtherProcessesAreNotReported(t *testing.T) {
+	if os.Getenv("WPROF_TEST_MAPS") != "" { // the process that is recorded: it maps a file when it gets a line
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		f, err := os.Open("/bin/true")
+		if err == nil {
+			_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+		}
+		fmt.Println(err)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return
+	}
+	needPrivilege(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLostRecordsOfOtherProcessesAreNotReported$")
+	cmd.Env = append(os.Environ(), "WPROF_TEST_MAPS=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	pid := uint32(cmd.Process.Pid)
+	w := opened(t, Config{Pages: 1, Only: []uint32{pid}})
+	w.Stop() // nobody reads
+	storm := func() {
+		for range 40 {
+			if err := exec.Command("true").Run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	drained := func() (lost uint64, mapped bool) {
+		all := w.Drain(nil) // makes room, so that perf reports the loss with the next record
+		for range 5 {
+			_ = exec.Command("true").Run()
+		}
+		all = w.Drain(all)
+		w.settleLosses()
+		for _, r := range parsed(t, w.Drain(all)) {
+			if r.Kind == KindLost {
+				lost += r.Count
+			}
+			mapped = mapped || r.Kind == KindMap && r.PID == pid && filepath.Base(string(r.Path)) == "true"
+		}
+		return lost, mapped
+	}
+	storm()
+	_, _ = in.Write([]byte("\n"))
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "<nil>\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if lost, mapped := drained(); lost > 0 || !mapped {
+		t.Errorf("%d records are lost, its mapping is known: %v", lost, mapped)
+	}
+	storm()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if lost, _ := drained(); lost == 0 {
+		t.Error("no loss is reported although the process has ended in it")
+	}
+	storm()
+	if lost, _ := drained(); lost > 0 {
+		t.Errorf("%d records are lost when the process has ended long ago", lost)
 	}
 }
 
