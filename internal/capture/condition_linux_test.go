@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -80,84 +81,92 @@ func wakingRecord(at int64, wakee uint32) []byte {
 	return b
 }
 
-// Threads move between two CPUs, whose rings are drained one after the other in rounds of 25 ms. What is found is every time off a CPU, or
-// waiting for one, that is longer than the limit, and nothing else.
+// Threads move between two CPUs, whose rings are drained one after the other in rounds, some of which are much longer than the limits. What is
+// found is every time off a CPU, or waiting for one, that is longer than the limit, and nothing else.
 func TestLongWaitsAreFoundWhicheverRingComesFirst(t *testing.T) {
-	const round, offLimit, waitLimit = int64(25e6), int64(120e6), int64(30e6)
-	found := 0
-	for seed := range uint64(200) {
-		rng := rand.New(rand.NewPCG(seed, 2))
-		var all []drained
-		var want []string
-		for tid := uint32(1); tid <= 3; tid++ {
-			at := int64(1e9) + rng.Int64N(1e6)
-			for at < 4e9 {
-				ran := 1e3 + rng.Int64N(5e6)
-				left := at + ran
-				ring, state := rng.IntN(2), uint32(1)
-				blocked, waited := rng.Int64N(10e6), rng.Int64N(5e6)
-				switch rng.IntN(10) {
-				case 0:
-					blocked += offLimit
-				case 1:
-					waited += waitLimit
-				case 2:
-					state, blocked, waited = 0, 0, waited+waitLimit
+	const offLimit, waitLimit = int64(120e6), int64(30e6)
+	for name, rounds := range map[string][]int64{"short rounds": {25e6}, "a draining thread that is held up": {25e6, 25e6, 700e6, 29e6, 1900e6}} {
+		t.Run(name, func(t *testing.T) {
+			found := 0
+			for seed := range uint64(200) {
+				all, want := moves(rand.New(rand.NewPCG(seed, 2)), offLimit, waitLimit)
+				got := findWaits(all, rounds, offLimit, waitLimit)
+				if !slices.Equal(got, want) {
+					t.Fatalf("seed %d: found %v, want %v", seed, got, want)
 				}
-				came := left + 1 + blocked + waited
-				all = append(all, drained{left, ring, switchRecord(left, tid, 0, state)})
-				if state != 0 {
-					all = append(all, drained{left + 1 + blocked, rng.IntN(2), wakingRecord(left+1+blocked, tid)})
-					if waited > waitLimit {
-						want = append(want, fmt.Sprint("wait ", tid, waited))
-					}
-				} else if came-left > waitLimit {
-					want = append(want, fmt.Sprint("wait ", tid, came-left))
-				}
-				if came-left > offLimit {
-					want = append(want, fmt.Sprint("off ", tid, came-left))
-				}
-				all = append(all, drained{came, rng.IntN(2), switchRecord(came, 0, tid, 0)})
-				at = came
+				found += len(got)
 			}
-		}
-		// By rounds, then rings, then time.
-		slices.SortStableFunc(all, func(a, b drained) int {
-			if ra, rb := a.at/round, b.at/round; ra != rb {
-				return int(ra - rb)
+			if found < 1000 {
+				t.Errorf("only %d waits were too long", found)
 			}
-			if a.ring != b.ring {
-				return a.ring - b.ring
-			}
-			return int(a.at - b.at)
 		})
-		times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: offLimit}, {kind: onRunq, limit: waitLimit}})
-		var got []string
-		note := func(c threadCheck) {
-			if c.off > 0 {
-				got = append(got, fmt.Sprint("off ", c.tid, c.off))
+	}
+}
+
+// moves returns what three threads do for three seconds on two CPUs, and which of their waits are longer than limits.
+func moves(rng *rand.Rand, offLimit, waitLimit int64) (all []drained, tooLong []string) {
+	for tid := uint32(1); tid <= 3; tid++ {
+		at := int64(1e9) + rng.Int64N(1e6)
+		for at < 4e9 {
+			ran := 1e3 + rng.Int64N(5e6)
+			left := at + ran
+			ring, state := rng.IntN(2), uint32(1)
+			blocked, waited := rng.Int64N(10e6), rng.Int64N(5e6)
+			switch rng.IntN(10) {
+			case 0:
+				blocked += offLimit
+			case 1:
+				waited += waitLimit
+			case 2:
+				state, blocked, waited = 0, 0, waited+waitLimit
 			}
-			if c.wait > 0 {
-				got = append(got, fmt.Sprint("wait ", c.tid, c.wait))
+			came := left + 1 + blocked + waited
+			all = append(all, drained{left, ring, switchRecord(left, tid, 0, state)})
+			if state != 0 {
+				all = append(all, drained{left + 1 + blocked, rng.IntN(2), wakingRecord(left+1+blocked, tid)})
+				if waited > waitLimit {
+					tooLong = append(tooLong, fmt.Sprint("wait ", tid, waited))
+				}
+			} else if came-left > waitLimit {
+				tooLong = append(tooLong, fmt.Sprint("wait ", tid, came-left))
 			}
+			if came-left > offLimit {
+				tooLong = append(tooLong, fmt.Sprint("off ", tid, came-left))
+			}
+			all = append(all, drained{came, rng.IntN(2), switchRecord(came, 0, tid, 0)})
+			at = came
 		}
-		for i, one := range all {
-			if i > 0 && one.at/round != all[i-1].at/round {
-				times.endRound(note)
-			}
+	}
+	slices.Sort(tooLong)
+	return all, tooLong
+}
+
+// findWaits drains records in rounds of these lengths, over and over.
+func findWaits(all []drained, rounds []int64, offLimit, waitLimit int64) (found []string) {
+	times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: offLimit}, {kind: onRunq, limit: waitLimit}})
+	note := func(c threadCheck) {
+		if c.off > 0 {
+			found = append(found, fmt.Sprint("off ", c.tid, c.off))
+		}
+		if c.wait > 0 {
+			found = append(found, fmt.Sprint("wait ", c.tid, c.wait))
+		}
+	}
+	slices.SortFunc(all, func(a, b drained) int { return cmp.Compare(a.at, b.at) })
+	for n, end := 0, int64(1e9); len(all) > 0; n++ {
+		end += rounds[n%len(rounds)]
+		count, _ := slices.BinarySearchFunc(all, end, func(d drained, at int64) int { return cmp.Compare(d.at, at) })
+		round := slices.Clone(all[:count])
+		slices.SortStableFunc(round, func(a, b drained) int { return a.ring - b.ring })
+		times.begin(end)
+		for _, one := range round {
 			times.take(one.b)
 		}
-		times.endRound(note)
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d: found %v, want %v", seed, got, want)
-		}
-		found += len(got)
+		times.endRound(end, note)
+		all = all[count:]
 	}
-	if found < 1000 {
-		t.Errorf("only %d waits were too long", found)
-	}
+	slices.Sort(found)
+	return found
 }
 
 // A thread whose name matches nothing is left out for a while, but not under a name that it gets before that is known.
@@ -167,10 +176,10 @@ func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	sleep := func() (last threadCheck) {
 		for range 2 {
 			times.take(switchRecord(at, 7, 0, 1))
-			times.endRound(func(threadCheck) {})
+			times.endRound(at, func(threadCheck) {})
 			at += 200e6
 			times.take(switchRecord(at, 0, 7, 0))
-			times.endRound(func(c threadCheck) { last, found = c, found+1 })
+			times.endRound(at, func(c threadCheck) { last, found = c, found+1 })
 		}
 		return last
 	}

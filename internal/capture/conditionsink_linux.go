@@ -7,6 +7,7 @@ import (
 
 	"wprof/internal/assemble"
 	"wprof/internal/printable"
+	"wprof/internal/proc"
 	"wprof/internal/ringdata"
 	"wprof/internal/spool"
 )
@@ -37,6 +38,9 @@ func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
 
 // Ring implements sink.
 func (s *conditionSink) Ring(ring int, from uint64, run []byte) error {
+	if s.threads != nil {
+		s.threads.begin(proc.Monotonic())
+	}
 	for rest := run; len(rest) > ringdata.HeaderBytes; {
 		header := binary.LittleEndian.Uint32(rest)
 		room := ringdata.Room(header)
@@ -175,7 +179,7 @@ func (s *conditionSink) unpack(d *ringdata.Decoder, raw []byte) {
 // Round implements sink.
 func (s *conditionSink) Round(round spool.Round) error {
 	if s.threads != nil {
-		s.threads.endRound(func(check threadCheck) {
+		s.threads.endRound(round.Time, func(check threadCheck) {
 			select {
 			case s.checks <- check:
 			default: // the next time that the thread waits
@@ -183,4 +187,26 @@ func (s *conditionSink) Round(round spool.Round) error {
 		})
 	}
 	return s.sink.Round(round)
+}
+
+// namedTasks takes the names of threads for conditions from lists on their way to a sink.
+type namedTasks struct {
+	taskSink
+	threads *threadTimes
+	rest    []byte // of a record that is not complete yet
+}
+
+// BeginTasks implements taskSink.
+func (n *namedTasks) BeginTasks() {
+	n.rest = n.rest[:0]
+	n.taskSink.BeginTasks()
+}
+
+// Tasks implements taskSink.
+func (n *namedTasks) Tasks(raw []byte) error {
+	n.rest = append(n.rest, raw...)
+	whole := len(n.rest) / ringdata.TaskSize * ringdata.TaskSize
+	n.threads.list(n.rest[:whole])
+	n.rest = append(n.rest[:0], n.rest[whole:]...)
+	return n.taskSink.Tasks(raw)
 }

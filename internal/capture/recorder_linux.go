@@ -146,6 +146,9 @@ func (r *recorder) sink() (to sink) {
 
 func (r *recorder) taskLists() (*taskLists, error) {
 	lists := &taskLists{sink: r.writer, shortest: r.cfg.Flight.generationEvery() / 2}
+	if r.watched != nil && r.watched.threads != nil {
+		lists.sink = &namedTasks{taskSink: r.writer, threads: r.watched.threads}
+	}
 	lists.open = func() (taskSource, error) { return r.tracer.ListTasks() }
 	missing, err := missingProcesses(r.tracer)
 	if len(missing) > 0 {

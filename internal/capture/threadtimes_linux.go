@@ -1,7 +1,9 @@
 package capture
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"wprof/internal/ringdata"
@@ -9,7 +11,8 @@ import (
 
 // threadTimes finds threads that were off their CPU, or waited for one, for longer than the limits of conditions. Rings are drained one
 // after the other, so the records of a thread come out of order within a round. Rounds are not longer than the limits, so that a time which
-// is too long began in an earlier round, and ended when the thread came to a CPU first in this one.
+// is too long began in an earlier round, and ended when the thread came to a CPU first in this one. A round that is longer, because the
+// draining thread did not get a CPU, is replayed in order of time as several short ones.
 type threadTimes struct {
 	// The shortest limits of conditions, ns; 0: there is none.
 	offLimit, waitLimit int64
@@ -17,6 +20,12 @@ type threadTimes struct {
 	entries []threadEntry
 	round   uint32
 	touched []uint32 // indices of entries with records in this round
+
+	began   bool  // there were records in this round
+	last    int64 // time of the round before, CLOCK_MONOTONIC ns
+	isLong  bool  // the records of this round are held
+	held    []heldRecord
+	dropped bool // there was no room for some
 
 	mu    sync.Mutex
 	quiet []quietThread // found since the last round
@@ -34,6 +43,9 @@ type threadEntry struct {
 	quietOff, quietWait int64 // until then the thread's name is known to match no condition
 	names               identity
 }
+
+// heldRecord is an unpacked switch, or a waking, which is shorter.
+type heldRecord [ringdata.SwitchSize]byte
 
 // roundTimes are the first and last times of a round; 0: there was none.
 type roundTimes struct {
@@ -75,6 +87,8 @@ const (
 	quietFor = 2e9
 	// maxQuiet bounds the threads that are found between two rounds.
 	maxQuiet = 1024
+	// maxHeld bounds the records that are held of a long round.
+	maxHeld = 1 << 20
 )
 
 func newThreadTimes(all []*Condition) *threadTimes {
@@ -105,10 +119,39 @@ func (t *threadTimes) entry(tid uint32) *threadEntry {
 	return e
 }
 
+// begin is called before the records of a round are taken.
+func (t *threadTimes) begin(now int64) {
+	if !t.began {
+		limit := t.shortestLimit() // 0: only names are needed
+		t.began, t.isLong = true, limit > 0 && t.last != 0 && now-t.last > limit
+	}
+}
+
+// shortestLimit is the shortest of all conditions, ns.
+func (t *threadTimes) shortestLimit() int64 {
+	if t.offLimit == 0 || t.waitLimit > 0 && t.waitLimit < t.offLimit {
+		return t.waitLimit
+	}
+	return t.offLimit
+}
+
 // take takes an unpacked switch or waking.
 func (t *threadTimes) take(b []byte) {
+	switch {
+	case !t.isLong:
+		t.apply(b)
+	case len(t.held) < maxHeld:
+		var held heldRecord
+		copy(held[:], b)
+		t.held = append(t.held, held)
+	default:
+		t.dropped = true
+	}
+}
+
+func (t *threadTimes) apply(b []byte) {
 	le := binary.LittleEndian
-	at := int64(le.Uint64(b[ringdata.HdrTS:]))
+	at := recordTime(b)
 	switch b[ringdata.HdrKind] {
 	case ringdata.KindWakeupNew:
 		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).leave(at, true, false)
@@ -149,6 +192,17 @@ func (e *threadEntry) wake(at int64) {
 	e.now.lastWoken = max(e.now.lastWoken, at)
 }
 
+// list takes the names of threads from rec_tasks. It leaves the entries of other threads alone.
+func (t *threadTimes) list(tasks []byte) {
+	for ; len(tasks) >= ringdata.TaskSize; tasks = tasks[ringdata.TaskSize:] {
+		ident := tasks[ringdata.TaskIdent:]
+		tid := binary.LittleEndian.Uint32(ident[ringdata.IdentTID:])
+		if e := &t.entries[tid%threadEntries]; tid != 0 && (e.tid == 0 || e.tid == tid && e.names.at == 0) {
+			t.identify(recordTime(tasks), ident)
+		}
+	}
+}
+
 // identify takes the names of a thread from the rec_ident of a record of a time. A record of another ring may be later, and drained before.
 func (t *threadTimes) identify(at int64, b []byte) {
 	le := binary.LittleEndian
@@ -163,9 +217,40 @@ func (t *threadTimes) identify(at int64, b []byte) {
 	e.quietOff, e.quietWait = 0, 0
 }
 
-// endRound calls check with the threads that were off their CPUs, or waited for one, for too long.
-func (t *threadTimes) endRound(check func(threadCheck)) {
+// endRound calls check with the threads that were off their CPUs, or waited for one, for too long. at is the time of the round.
+func (t *threadTimes) endRound(at int64, check func(threadCheck)) {
+	t.setQuiet()
+	if t.isLong {
+		t.replay(check)
+	}
+	t.endStep(check)
+	t.began, t.isLong, t.last = false, false, at
+}
+
+// replay takes the records that are held in order of time, with steps between them that are shorter than the limits.
+func (t *threadTimes) replay(check func(threadCheck)) {
+	slices.SortFunc(t.held, func(a, b heldRecord) int { return cmp.Compare(recordTime(a[:]), recordTime(b[:])) })
+	step, since := t.shortestLimit()/2, int64(0)
+	for i := range t.held {
+		if at := recordTime(t.held[i][:]); at-since > step {
+			t.endStep(check)
+			since = at
+		}
+		t.apply(t.held[i][:])
+	}
+	t.held = nil // long rounds are rare
+	if t.dropped {
+		t.dropped = false
+		for i := range t.entries {
+			t.entries[i].left = 0 // it may have come back since
+		}
+	}
+}
+
+// setQuiet applies what was found since the last round.
+func (t *threadTimes) setQuiet() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, q := range t.quiet {
 		switch e := &t.entries[q.tid%threadEntries]; {
 		case e.tid != q.tid || e.names != q.names:
@@ -176,7 +261,10 @@ func (t *threadTimes) endRound(check func(threadCheck)) {
 		}
 	}
 	t.quiet = t.quiet[:0]
-	t.mu.Unlock()
+}
+
+// endStep compares the times that ended since the last one.
+func (t *threadTimes) endStep(check func(threadCheck)) {
 	for _, i := range t.touched {
 		e := &t.entries[i]
 		if off, wait := t.waits(e); off > 0 || wait > 0 {

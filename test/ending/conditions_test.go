@@ -42,7 +42,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		condition string
 		flags     []string
 		harmless  func(t *testing.T)
-		cause     func(t *testing.T)
+		cause     func(t *testing.T, r *tools.Recorder)
 		want      string // regular expression
 	}{
 		"a thread off its CPU": {
@@ -51,8 +51,20 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
 				must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.5").Wait())
 			},
-			cause: func(t *testing.T) { must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait()) },
-			want:  `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+			cause: func(t *testing.T, _ *tools.Recorder) {
+				must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait())
+			},
+			want: `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+		},
+		"a thread off its CPU while the recorder does not run": {
+			condition: "offcpu:wprof-nap*>300ms", flags: []string{"-n", "wprof-*"},
+			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait()) },
+			cause: func(t *testing.T, r *tools.Recorder) {
+				must(t, r.Cmd.Process.Signal(syscall.SIGSTOP))
+				must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait())
+				must(t, r.Cmd.Process.Signal(syscall.SIGCONT))
+			},
+			want: `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
 		},
 		"a thread that waits for a CPU": {
 			condition: "runq:wprof-hog>15ms", flags: []string{"-n", "wprof-*"},
@@ -61,7 +73,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				_ = startNamed(t, "wprof-other", tools.Path("steady"))
 				time.Sleep(500 * time.Millisecond)
 			},
-			cause: func(t *testing.T) {
+			cause: func(t *testing.T, _ *tools.Recorder) {
 				for range 8 {
 					_ = startNamed(t, "wprof-hog", "/bin/sh", "-c", "while :; do :; done")
 				}
@@ -78,7 +90,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 					_ = cmd.Wait()
 				}
 			},
-			cause: func(t *testing.T) {
+			cause: func(t *testing.T, _ *tools.Recorder) {
 				cmd := startNamed(t, "wprof-bad", "/bin/sleep", "60")
 				time.Sleep(300 * time.Millisecond)
 				must(t, cmd.Process.Signal(syscall.SIGSEGV))
@@ -89,7 +101,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		"a span that is too long": {
 			condition: "slow:st>500us", flags: []string{"-U", "uspan:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
 			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.2").Wait()) },
-			cause:    func(t *testing.T) { _ = steadyNamed(t) },
+			cause:    func(t *testing.T, _ *tools.Recorder) { _ = steadyNamed(t) },
 			want:     `slow:st>500us: thread \d+( \(\S+\))?, \d+(\.\d+)?ms`,
 		},
 		"a system call that is too long": {
@@ -104,7 +116,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		"an event of a probe": {
 			condition: "st", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
 			harmless: func(*testing.T) {},
-			cause:    func(t *testing.T) { _ = steadyNamed(t) },
+			cause:    func(t *testing.T, _ *tools.Recorder) { _ = steadyNamed(t) },
 			want:     `st: thread \d+`,
 		},
 	} {
@@ -117,7 +129,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				t.Errorf("what does not fulfil the condition leads to a snapshot: %s", text)
 			}
 			began := proc.Monotonic()
-			c.cause(t)
+			c.cause(t, r)
 			said(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
 			time.Sleep(300 * time.Millisecond) // what comes in the pause is ignored
 			stopFlight(t, r)
