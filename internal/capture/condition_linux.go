@@ -19,20 +19,22 @@ import (
 type conditionKind int
 
 const (
-	onEvent  conditionKind = iota // an event of a probe
-	onSlow                        // a span of a probe or a source that is longer than a limit
-	onOffCPU                      // a thread that was off its CPU for longer
-	onRunq                        // a thread that waited for a CPU for longer
-	onCrash                       // a process that was ended by a signal
-	onLoss                        // events that are lost
+	onEvent   conditionKind = iota // an event of a probe
+	onSlow                         // a span of a probe or a source that is longer than a limit
+	onOffCPU                       // a thread that was off its CPU for longer
+	onRunq                         // a thread that waited for a CPU for longer
+	onCrash                        // a process that was ended by a signal
+	onLoss                         // events that are lost
+	onCounter                      // a counter that counts more than a limit
 )
 
 // Condition is one of --snapshot-on.
 type Condition struct {
-	text  string
-	kind  conditionKind
-	name  string // the id of a probe; of spans also the word of a source, with a glob after a colon; or a glob of names of threads and processes
-	limit int64  // ns
+	text    string
+	kind    conditionKind
+	name    string // the id of a probe; a counter; of spans also the word of a source, with a glob after a colon; or a glob of names of threads and processes
+	limit   int64  // ns
+	counter counterLimit
 }
 
 // shortestThreadLimit bounds how often rings are drained for conditions about threads.
@@ -41,6 +43,12 @@ const shortestThreadLimit = 10 * time.Millisecond
 // ParseCondition reads a value of --snapshot-on.
 func ParseCondition(text string) (*Condition, error) {
 	c := &Condition{text: text}
+	if rest, found := strings.CutPrefix(text, "counter:"); found {
+		if err := c.parseCounter(rest); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	before, limit, limited := strings.Cut(text, ">")
 	before, limit = strings.TrimSpace(before), strings.TrimSpace(limit)
 	word, name, named := strings.Cut(before, ":")
@@ -61,7 +69,7 @@ func ParseCondition(text string) (*Condition, error) {
 	case word == "runq" && named:
 		c.kind = onRunq
 	default:
-		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss%s", text, conditionHint(before, limit))
+		return nil, fmt.Errorf("%q is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, counter:NAME>NUMBER/s, crash and loss%s", text, conditionHint(before, limit))
 	}
 	c.name = name
 	if !limited {
@@ -123,6 +131,9 @@ type conditions struct {
 	byType                        map[uint32][]typeCondition // of typed events
 	texts                         []typeCondition            // that compare texts
 	aboutThreads, losses, crashes []*Condition
+	counters                      []*counterCondition
+	counted                       []*format.Counter // those of the recording
+	countedTypes                  []countedType
 }
 
 // conditions returns what --snapshot-on names; nil: nothing.
@@ -145,6 +156,13 @@ func (cfg *Config) conditions() (*conditions, error) {
 			c.crashes = append(c.crashes, one)
 		case onLoss:
 			c.losses = append(c.losses, one)
+		case onCounter:
+			if err := c.addCounter(one, cfg.Counters, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes)); err != nil {
+				return nil, err
+			}
+			if len(c.counters) > 0 {
+				needed = format.GroupSched
+			}
 		default:
 			found, err := c.addProbe(one, slices.Concat(cfg.Kernel.Tracepoints, cfg.ProbeTypes))
 			if err == nil && !found {
@@ -166,8 +184,8 @@ func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) (f
 	spans := false
 	for i, t := range types {
 		if string(t.Def.Probe) == one.name {
-			if slices.ContainsFunc(t.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_EVENTS) }) {
-				return true, cli.Usagef("--snapshot-on %s: events of this probe are counted in the kernel, where no condition is", one.text)
+			if isCountedType(t) {
+				return true, cli.Usagef("--snapshot-on %s: events of this probe are counted in the kernel, where no condition is; counter:%s>1000/s is one on their number", one.text, one.name)
 			}
 			spans = spans || t.Def.Shape != uint32(format.TypeShape_SHAPE_INSTANT)
 			number := ringdata.TypeTracepoint + uint32(i)

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"wprof/internal/proc"
 	"wprof/internal/ringdata"
 	"wprof/internal/sources"
 	"wprof/internal/spool"
@@ -26,6 +28,10 @@ func TestConditionsAreParsed(t *testing.T) {
 		"runq:>20ms":         {kind: onRunq, name: "*", limit: 20e6},
 		"runq:a:b>20ms":      {kind: onRunq, name: "a:b", limit: 20e6},
 		"slow:req > 50ms":    {kind: onSlow, name: "req", limit: 50e6},
+
+		"counter:page-faults>1000/s":                 {kind: onCounter, name: "page-faults", counter: counterLimit{"*", false, 1000, time.Second}},
+		"counter:sched:sched_switch@*x > 1.5k/250ms": {kind: onCounter, name: "sched:sched_switch", counter: counterLimit{"*x", false, 1500, 250 * time.Millisecond}},
+		"counter:ipc@nginx*<0.5":                     {kind: onCounter, name: "ipc", counter: counterLimit{"nginx*", true, 0.5, 0}},
 	} {
 		want.text = text
 		if got, err := ParseCondition(text); err != nil || *got != want {
@@ -40,13 +46,22 @@ func TestConditionsAreParsed(t *testing.T) {
 		"slow:req>5":   "has no unit",
 		"other:x>5ms":  "is none of ID",
 		"crash>5ms":    "is none of ID",
-		"offcpu>100ms": "is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, crash and loss; write offcpu:>100ms",
+		"offcpu>100ms": "is none of ID, slow:ID>TIME, slow:SOURCE>TIME, offcpu:GLOB>TIME, runq:GLOB>TIME, counter:NAME>NUMBER/s, crash and loss; write offcpu:>100ms",
 
 		"span(req) > 50ms":      "; write slow:req>50ms",
 		"syscall(fsync) > 50ms": "; write slow:syscall:fsync>50ms",
 		"block > 50ms":          "; write slow:block>50ms",
 		"offcpu(nginx*) > 50ms": "; write offcpu:nginx*>50ms",
 		"runq:>5ms":             "at least 10ms",
+
+		"counter:":                  "names no counter",
+		"counter:@x>1/s":            "names no counter",
+		"counter:page-faults":       "has no limit: write counter:page-faults>1000/s",
+		"counter:page-faults>many":  `"many" is no number like 1000, 100k or 0.5`,
+		"counter:page-faults>-1/s":  `"-1" is no number`,
+		"counter:page-faults>1/":    "after / there has to be a time like s or 100ms",
+		"counter:page-faults>1/day": "after / there has to be a time like s or 100ms",
+		"counter:page-faults>1/1ms": "events are counted for 100ms to 1m0s",
 	} {
 		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -302,39 +317,54 @@ func (nowhere) Ring(int, uint64, []byte) error { return nil }
 func (nowhere) Sideband([]byte) error          { return nil }
 func (nowhere) Round(spool.Round) error        { return nil }
 
-// BenchmarkConditions measures what conditions cost a record: switches between two threads, as the programs pack them.
+// BenchmarkConditions measures what conditions cost a record: switches between two threads, as the programs pack them. For counters that
+// includes what another thread does with it.
 func BenchmarkConditions(b *testing.B) {
-	le := binary.LittleEndian
-	var run []byte
-	first := switchRecord(1e9, 0, 1, 0)
-	run = le.AppendUint64(run, uint64(len(first)))
-	run = append(run, first...)
 	const records = 1000
-	for i := range uint32(records) {
-		header := uint32(ringdata.PackedSwitchSize) | ringdata.HeaderPacked | ringdata.KindSwitch<<ringdata.HeaderKindShift
-		run = le.AppendUint32(run, header)
-		run = le.AppendUint32(run, 1e9+1000*i)
-		packed := make([]byte, ringdata.PackedSwitchSize)
-		le.PutUint32(packed[ringdata.PackedSwitchNextTID:], 1+i%2)
-		run = append(run, packed...)
-	}
-	for _, text := range []string{"crash", "runq:>20ms"} {
+	for _, text := range []string{"crash", "runq:>20ms", "counter:faults@a*>1000k/s"} {
 		b.Run(text, func(b *testing.B) {
 			c, err := ParseCondition(text)
 			if err != nil {
 				b.Fatal(err)
 			}
-			cfg := &Config{Flight: &Flight{On: []*Condition{c}}, Stacks: Stacks{Timer: 1}}
+			cfg := &Config{Flight: &Flight{On: []*Condition{c}}, Stacks: Stacks{Timer: 1}, Counters: testCounters}
 			all, err := cfg.conditions()
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := newConditionSink(nowhere{}, all, 1)
+			s, watch := newConditionSink(nowhere{}, all, 1), newCounterWatch(all)
+			run := packedSwitches(records, c.kind == onCounter)
 			for b.Loop() {
 				_ = s.Ring(0, 0, run)
-				_ = s.Round(spool.Round{})
+				_ = s.Round(spool.Round{Time: proc.Monotonic()})
+				if s.counted != nil {
+					batch := <-s.counted.ready
+					watch.take(batch, func(*counterCondition, string) { b.Error("the condition holds") })
+					s.counted.free <- batch
+				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
 		})
 	}
+}
+
+// packedSwitches are switches between two threads in a ring, 1 us apart, perhaps with two counts.
+func packedSwitches(n int, areCounted bool) []byte {
+	le := binary.LittleEndian
+	first := switchRecord(1e9, 0, 1, 0)
+	run := append(le.AppendUint64(nil, uint64(len(first))), first...)
+	for i := range uint32(n) {
+		packed := make([]byte, ringdata.PackedSwitchSize)
+		le.PutUint32(packed[ringdata.PackedSwitchNextTID:], 1+i%2)
+		header := ringdata.HeaderPacked | uint32(ringdata.KindSwitch<<ringdata.HeaderKindShift)
+		if areCounted {
+			packed = append(packed, make([]byte, ringdata.CountsPartSize+16)...)
+			packed = le.AppendUint64(packed, ringdata.PartCounts|uint64(ringdata.CountsPartSize+16)/8<<16)
+			header |= ringdata.HeaderParts
+		}
+		run = le.AppendUint32(run, header|uint32(len(packed)))
+		run = le.AppendUint32(run, 1e9+1000*i)
+		run = append(run, packed...)
+	}
+	return run
 }

@@ -19,19 +19,23 @@ type conditionSink struct {
 	*conditions
 	decoders []ringdata.Decoder
 	scratch  []byte
-	threads  *threadTimes     // nil: no condition is about threads
+	threads  *threadTimes     // nil: no condition is about threads or counters
+	counted  *countedRuns     // nil: no condition is about counters
 	fired    chan firing      // conditions that hold; those that find no room are dropped, because others are there
 	checks   chan threadCheck // threads whose names are to be compared
 }
 
 func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
 	s := &conditionSink{sink: to, conditions: c, fired: make(chan firing, 16), checks: make(chan threadCheck, 256)}
-	if len(c.aboutThreads) > 0 {
+	if len(c.aboutThreads)+len(c.counters) > 0 {
 		s.threads = newThreadTimes(c.aboutThreads)
 		s.decoders = make([]ringdata.Decoder, rings)
 		for i := range s.decoders {
 			s.decoders[i].CPU = uint16(i)
 		}
+	}
+	if len(c.counters) > 0 {
+		s.counted = newCountedRuns(s.threads)
 	}
 	return s
 }
@@ -174,6 +178,9 @@ func (s *conditionSink) unpack(d *ringdata.Decoder, raw []byte) {
 		return
 	}
 	s.threads.take(s.scratch[ringdata.HeaderBytes:])
+	if s.counted != nil {
+		s.counted.take(s.scratch[ringdata.HeaderBytes:])
+	}
 }
 
 // Round implements sink.
@@ -185,6 +192,9 @@ func (s *conditionSink) Round(round spool.Round) error {
 			default: // the next time that the thread waits
 			}
 		})
+	}
+	if s.counted != nil {
+		s.counted.endRound(round.Time)
 	}
 	return s.sink.Round(round)
 }

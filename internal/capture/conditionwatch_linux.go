@@ -14,8 +14,18 @@ import (
 
 // watchConditions requests a snapshot whenever a condition holds.
 func (s *session) watchConditions(sink *conditionSink, finished <-chan struct{}) {
+	counters := newCounterWatch(sink.conditions)
+	var batches, free chan *countedBatch
+	if sink.counted != nil {
+		batches, free = sink.counted.ready, sink.counted.free
+	}
 	for {
 		select {
+		case b := <-batches:
+			counters.take(b, func(c *counterCondition, reason string) {
+				s.snapshots.request(assemble.Mark{At: b.at, Condition: c.text}, func() string { return reason })
+			})
+			free <- b
 		case f := <-sink.fired:
 			s.snapshots.request(f.Mark, f.reason)
 		case check := <-sink.checks:

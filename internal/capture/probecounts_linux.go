@@ -55,8 +55,14 @@ func (c *probeCounts) write(r *recorder, at int64) error {
 		now = proc.Monotonic()
 	}
 	interval := now - c.from
+	events := make(map[uint32]uint64) // by type
 	c.from = now
 	written := 0
+	defer func() {
+		if r.watched != nil {
+			r.watched.compareProbes(events, now, interval)
+		}
+	}()
 	return r.tracer.ProbeCounts(func(total *bpf.ProbeCount) error {
 		key := countKey{total.Program, total.Key}
 		last := c.before[key]
@@ -64,6 +70,7 @@ func (c *probeCounts) write(r *recorder, at int64) error {
 			return nil
 		}
 		c.before[key] = *total
+		events[total.Program.Type] += total.Events - last.Events
 		if written++; written%drainEvery == 0 {
 			if _, _, err := r.drain.Round(); err != nil {
 				return err

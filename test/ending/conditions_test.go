@@ -110,8 +110,25 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
 				must(t, startNamed(t, "wprof-sh", "/bin/sh", "-c", "sleep 0.5").Wait()) // wait4
 			},
-			cause: func(t *testing.T) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.5").Wait()) },
+			cause: func(t *testing.T, _ *tools.Recorder) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.5").Wait()) },
 			want:  `slow:syscall:\*nanosleep>300ms: thread \d+( \(\S+\))?, (5\d\d|[6-9]\d\d)(\.\d+)?ms`,
+		},
+		"a counter over a limit": {
+			condition: "counter:page-faults@wprof-fault*>10k/s", flags: []string{"-n", "wprof-*", "--pmu", "page-faults"},
+			harmless: func(t *testing.T) {
+				must(t, startNamed(t, "wprof-fault", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=1", "status=none").Wait())
+				must(t, startNamed(t, "wprof-other", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
+			},
+			cause: func(t *testing.T, _ *tools.Recorder) {
+				must(t, startNamed(t, "wprof-fault2", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
+			},
+			want: `counter:page-faults@wprof-fault\*>10k/s: page-faults 1\d,\d\d\d in 1s\)`,
+		},
+		"what a probe counts": {
+			condition: "counter:st>2/s", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st, count |"},
+			harmless: func(*testing.T) {},
+			cause:    func(t *testing.T, _ *tools.Recorder) { _ = steadyNamed(t) },
+			want:     `counter:st>2/s: \d+ events in 1s\)`,
 		},
 		"an event of a probe": {
 			condition: "st", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
@@ -213,6 +230,10 @@ func TestConditionsThatCannotHoldAreRefused(t *testing.T) {
 		"-F --snapshot-on slow:x":                                `--snapshot-on: "slow:x" has no limit: write slow:x>50ms`,
 		"--snapshot-on crash":                                    "--snapshot-on is for snapshots of a flight recorder: add -F",
 		"-F --snapshot-on offcpu:>1s -f no-sched -Swaker":        "--snapshot-on offcpu:>1s: these events are switched off by -f",
+
+		"-F --snapshot-on counter:cs>1/s":                  "--snapshot-on counter:cs>1/s: no counter is called cs; --pmu EVENT counts one, and so does a probe with count (-U)",
+		"-F --snapshot-on counter:faults>1 --pmu faults":   "--snapshot-on counter:faults>1: faults is a number of events, which needs a time: write counter:faults>1/s or counter:faults>1/100ms",
+		"-F --snapshot-on counter:fautls>1/s --pmu faults": "--snapshot-on counter:fautls>1/s: no counter is called fautls; did you mean faults?",
 	} {
 		r := tools.Try(t, time.Minute, nil, "wprof-record", append(strings.Fields(typed), "-o", filepath.Join(t.TempDir(), "x"))...)
 		if text := string(r.Stderr); r.Status != 2 || text != "wprof-record: "+want+"\n" {

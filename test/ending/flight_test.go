@@ -354,8 +354,8 @@ func TestConditionsThatNeverHoldAreRefused(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for probe, want := range map[string]string{
 		"tp:sched:sched_switch | id:it |":                "--snapshot-on slow:it>50ms: the events of this probe are no spans, as those of uspan: and of two probes with ~~ are",
-		"kspan:do_sys_openat2 | id:it, count |":          "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is",
-		"tp:sched:sched_switch | id:it, count, by:cpu |": "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is",
+		"kspan:do_sys_openat2 | id:it, count |":          "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is; counter:it>1000/s is one on their number",
+		"tp:sched:sched_switch | id:it, count, by:cpu |": "--snapshot-on slow:it>50ms: events of this probe are counted in the kernel, where no condition is; counter:it>1000/s is one on their number",
 	} {
 		r := tools.Try(t, time.Minute, nil, "wprof-record", "-F", "-U", probe, "--snapshot-on=slow:it>50ms", "-d100ms", "-o", filepath.Join(t.TempDir(), "x"))
 		if said := string(r.Stderr); r.Status != 2 || said != "wprof-record: "+want+"\n" {
