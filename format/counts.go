@@ -75,11 +75,30 @@ func (x *Counter) IsMetric() bool { return x.GetUnder() != 0 }
 // AppendValues appends the value of each counter, by what a switch counted or a sum of that; NaN: it is not known. Of an event, it is the
 // number times the event's scale.
 func (c *Counters) AppendValues(into []float64, counts []Count) []float64 {
-	number := func(place uint32) float64 {
-		if place == 0 || uint64(place) > uint64(min(len(counts), len(c.List))) || !counts[place-1].Known {
+	return c.appendValues(into, func(i uint32) float64 {
+		if uint64(i) >= uint64(len(counts)) || !counts[i].Known {
 			return math.NaN()
 		}
-		return float64(counts[place-1].Number) * c.scales[place-1]
+		return float64(counts[i].Number)
+	})
+}
+
+// AppendShares is [Counters.AppendValues] of parts of counts, which need not be whole numbers; NaN: it is not known.
+func (c *Counters) AppendShares(into, counts []float64) []float64 {
+	return c.appendValues(into, func(i uint32) float64 {
+		if uint64(i) >= uint64(len(counts)) {
+			return math.NaN()
+		}
+		return counts[i]
+	})
+}
+
+func (c *Counters) appendValues(into []float64, count func(i uint32) float64) []float64 {
+	number := func(place uint32) float64 {
+		if place == 0 || uint64(place) > uint64(len(c.List)) {
+			return math.NaN()
+		}
+		return count(place-1) * c.scales[place-1]
 	}
 	for i, one := range c.List {
 		v := number(uint32(i + 1))

@@ -72,7 +72,7 @@ func (e *encoder) Section(s *format.Session) {
 	e.endOpening()
 	e.view.newSection()
 	e.view.nodes = nodesOf(s)
-	e.view.counters.newSection(s)
+	e.view.setCounters(s)
 	if e.options.Cores {
 		e.view.cores.newSection(s)
 	}

@@ -119,7 +119,14 @@ func (w *view) occupies(v *tracks.Event) {
 	if w.on.drawsContainers() && v.Flags&format.FlagLate == 0 {
 		w.loads.reach(w, v.Time)
 	}
+	drawsRates := w.on.drawsRates() && len(w.rates.names) > 0
+	if drawsRates {
+		w.countRun(v)
+	}
 	w.occupancy.event(v)
+	if drawsRates {
+		w.reachRates(v.Time)
+	}
 }
 
 // endOccupancy ends what is drawn of CPUs at the close of a window.
@@ -127,6 +134,9 @@ func (w *view) endOccupancy() {
 	w.occupancy.leave(format.AllCPUs, w.now)
 	if w.on.drawsContainers() {
 		w.loads.close(w)
+	}
+	if w.on.drawsRates() {
+		w.closeRates()
 	}
 }
 

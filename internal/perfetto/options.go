@@ -26,6 +26,7 @@ type Options struct {
 	NUMA       bool   // the NUMA node beside CPUs
 	Cores      bool   // the threads on CPUs in the order of nodes and cores
 	Containers bool   // CPU use of containers and their processes
+	Counters   bool   // rates of what counters counted
 	PeerNames  bool   // annotations have the names that the C program wprof gives them, where it has the same
 	Marks      *Marks // conditions of which the times are drawn; nil: none
 	NoWakings  bool   // of Sched, wakeups are left out
@@ -40,7 +41,7 @@ const defaultBlockedMin = time.Millisecond
 
 // DefaultOptions returns the options without -e and --blocked-min.
 func DefaultOptions() Options {
-	return Options{Sched: true, Threads: true, Containers: true, BlockedMin: -1}
+	return Options{Sched: true, Threads: true, Containers: true, Counters: true, BlockedMin: -1}
 }
 
 // feature is a part of the trace with a name.
@@ -63,6 +64,7 @@ func features() []feature {
 		{"numa", func(o *Options) *bool { return &o.NUMA }},
 		{"cores", func(o *Options) *bool { return &o.Cores }},
 		{"containers", func(o *Options) *bool { return &o.Containers }},
+		{"counters", func(o *Options) *bool { return &o.Counters }},
 		{"wprof-names", func(o *Options) *bool { return &o.PeerNames }},
 		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
 	}
@@ -112,7 +114,10 @@ func (o *Options) view() bool {
 }
 
 // occupancy reports whether anything is drawn of the threads on CPUs beside the thread view.
-func (o *Options) occupancy() bool { return o.Cores || o.drawsContainers() }
+func (o *Options) occupancy() bool { return o.Cores || o.drawsContainers() || o.drawsRates() }
+
+// drawsRates reports whether what counters counted is drawn, if there are any.
+func (o *Options) drawsRates() bool { return o.Counters && o.Threads }
 
 // drawsContainers reports whether containers are drawn: with the thread view only, without which a trace is to be small.
 func (o *Options) drawsContainers() bool { return o.Containers && o.Threads }

@@ -28,6 +28,7 @@ type view struct {
 	occupancy occupancy
 	cores     coreTracks
 	loads     loads
+	rates     counterTracks
 }
 
 // drawn is the view's state of a thread.
@@ -58,6 +59,7 @@ func newView(t *trace, all *threads, on Options) *view {
 	on.Arrows = on.Arrows || !on.Sched
 	w := &view{trace: t, threads: all, on: on, items: newItems(), cores: newCoreTracks(), loads: newLoads(), seq: sequence{stale: true, peerNames: on.PeerNames}}
 	w.occupancy.ran = w.ranOn
+	w.rates = newCounterTracks(func(r *counterRow) { w.closeRate(r, w.now/rateNs) })
 	return w
 }
 

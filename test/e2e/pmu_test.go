@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -215,17 +216,26 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 	}
 	var counted, clock, hits, switches, uncounted float64
 	came := false
+	byTrack := make(map[string]float64) // page faults by the track of their rate
 	for line := range bytes.Lines(lines) {
 		var one struct {
 			T          string
-			Prev, Next struct{ Comm string }
-			PMUs       []*float64
+			CPU        int
+			Prev, Next struct {
+				PID  int
+				Comm string
+			}
+			PMUs []*float64
 		}
 		if err := json.Unmarshal(line, &one); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
 		if one.T != "switch" {
 			continue
+		}
+		if len(one.PMUs) > 0 && one.PMUs[0] != nil {
+			byTrack[fmt.Sprintf("page-faults/s CPU %d", one.CPU)] += *one.PMUs[0]
+			byTrack[fmt.Sprintf("page-faults/s %d", one.Prev.PID)] += *one.PMUs[0]
 		}
 		wasSeen := came
 		came = one.Next.Comm == "pmu"
@@ -266,6 +276,28 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 	total := engine.Query(t, trace, `select sum(int_value) as n from args join slice using (arg_set_id) where flat_key = 'debug.page-faults' and slice.name like 'on CPU%'`)[0][0]["n"]
 	if n := asNumber(t, total); float64(n) < 0.9*counted || float64(n) > counted+float64(faults["touch_few"])+100 {
 		t.Errorf("slices in the engine have %d page faults, the lines %v", n, counted)
+	}
+	checkRates(t, trace, "page-faults/s", byTrack)
+}
+
+// checkRates compares the area below each track of a rate in the engine with a number.
+func checkRates(t *testing.T, trace, name string, want map[string]float64) {
+	t.Helper()
+	ofCPU := 0
+	for _, row := range engine.Query(t, trace, fmt.Sprintf(`with steps as (select t.name || coalesce(' ' || p.pid, '') as name, c.value as value,
+		lead(c.ts, 1, trace_end()) over (partition by c.track_id order by c.ts) - c.ts as dur
+		from counter c join track t on t.id = c.track_id left join process_counter_track pt on pt.id = t.id left join process p using (upid) where t.name glob '%s*')
+		select name, cast(round(sum(value * dur / 1e9)) as int) as area from steps group by 1`, name))[0] {
+		track := fmt.Sprint(row["name"])
+		if area := asNumber(t, row["area"]); float64(area) != want[track] {
+			t.Errorf("%s has an area of %d, the lines have %v", track, area, want[track])
+		}
+		if strings.Contains(track, "CPU") {
+			ofCPU++
+		}
+	}
+	if ofCPU == 0 {
+		t.Errorf("no CPU has a track %s", name)
 	}
 }
 
