@@ -13,13 +13,15 @@ import (
 	"wprof/internal/cli"
 )
 
-// Counts are what the counters of a recording counted, by process.
+// Counts are what the counters of a recording counted.
 type Counts struct {
-	ByProcess map[CountKey]*CountSum
-	Others    CountSum // of further processes
-	Scaled    uint64   // counts that are estimates, because the counter counted for a part of the time
-	Unknown   uint64   // counts that are not known
-	all       bool     // all events were read
+	Total     CountSum
+	ByCPU     countSums[uint32]
+	ByProcess countSums[CountKey]
+	ByThread  countSums[ThreadKey]
+	Scaled    uint64 // counts that are estimates, because the counter counted for a part of the time
+	Unknown   uint64 // counts that are not known
+	all       bool   // all events were read
 	counts    []format.Count
 }
 
@@ -29,13 +31,42 @@ type CountKey struct {
 	Comm string
 }
 
+// ThreadKey is a thread under one name.
+type ThreadKey struct {
+	TID, PID int32
+	Comm     string
+}
+
+// countSums are sums by what they are of.
+type countSums[K comparable] map[K]*CountSum
+
+// of returns the sum of a key; nil: there are too many.
+func (s *countSums[K]) of(key K) *CountSum {
+	sum := (*s)[key]
+	if sum == nil && len(*s) < maxCounted {
+		if *s == nil {
+			*s = make(countSums[K])
+		}
+		sum = new(CountSum)
+		(*s)[key] = sum
+	}
+	return sum
+}
+
+// sorted returns the keys, those with most of the first counter first.
+func (s countSums[K]) sorted(compare func(a, b K) int) []K {
+	return slices.SortedFunc(maps.Keys(s), func(a, b K) int {
+		return cmp.Or(cmp.Compare(s[b].Sums[0], s[a].Sums[0]), compare(a, b))
+	})
+}
+
 // CountSum adds up counts, in the order of the session's counters.
 type CountSum struct {
 	Sums [format.MaxCounters]uint64
 	any  uint64 // counters that have any, as bits
 }
 
-// maxCounted bounds the processes.
+// maxCounted bounds the processes, and the threads.
 const maxCounted = 1 << 14
 
 func (c *Counts) add(r *format.Reader, e *format.Event) {
@@ -44,30 +75,32 @@ func (c *Counts) add(r *format.Reader, e *format.Event) {
 		return
 	}
 	task := r.Task(e.Task)
-	key := CountKey{task.GetPid(), string(task.GetProcessComm())}
-	sum := c.ByProcess[key]
-	switch {
-	case sum != nil:
-	case len(c.ByProcess) >= maxCounted:
-		sum = &c.Others
-	default:
-		if c.ByProcess == nil {
-			c.ByProcess = make(map[CountKey]*CountSum)
-		}
-		sum = new(CountSum)
-		c.ByProcess[key] = sum
-	}
 	c.counts = format.ReadCounts(c.counts[:0], data)
-	for i, n := range c.counts {
-		if !n.Known {
+	for _, sum := range [...]*CountSum{
+		&c.Total, c.ByCPU.of(e.CPU), c.ByProcess.of(CountKey{task.GetPid(), string(task.GetProcessComm())}),
+		c.ByThread.of(ThreadKey{task.GetTid(), task.GetPid(), string(task.GetComm())}),
+	} {
+		sum.add(c.counts)
+	}
+	for _, n := range c.counts {
+		switch {
+		case !n.Known:
 			c.Unknown++
-			continue
-		}
-		if n.Scaled {
+		case n.Scaled:
 			c.Scaled++
 		}
-		sum.Sums[i] = format.Sum(sum.Sums[i], n.Number)
-		sum.any |= 1 << i
+	}
+}
+
+func (c *CountSum) add(counts []format.Count) {
+	if c == nil {
+		return
+	}
+	for i, n := range counts {
+		if n.Known {
+			c.Sums[i] = format.Sum(c.Sums[i], n.Number)
+			c.any |= 1 << i
+		}
 	}
 }
 
@@ -89,9 +122,7 @@ type countedProcess struct {
 // processes returns the processes, those with most of the first counter first.
 func (c *Counts) processes(of *format.Counters) []countedProcess {
 	var all []countedProcess
-	for _, key := range slices.SortedFunc(maps.Keys(c.ByProcess), func(a, b CountKey) int {
-		return cmp.Or(cmp.Compare(c.ByProcess[b].Sums[0], c.ByProcess[a].Sums[0]), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Comm, b.Comm))
-	}) {
+	for _, key := range c.ByProcess.sorted(func(a, b CountKey) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Comm, b.Comm)) }) {
 		all = append(all, countedProcess{key, c.ByProcess[key].values(of)})
 	}
 	return all

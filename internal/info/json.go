@@ -69,6 +69,7 @@ type RecordingReport struct {
 	Losses        []LossReport    `json:"losses"`
 	Samples       *SamplesReport  `json:"samples"`
 	Stacks        *StacksReport   `json:"stacks"`
+	Counters      *CountersReport `json:"counters"`
 	Cost          *CostReport     `json:"cost"`
 }
 
@@ -271,7 +272,8 @@ func (r *Recording) report() RecordingReport {
 		Threads: r.threadsReport(),
 		Losses:  converted(r.Losses, lossReport),
 		Samples: r.Sampled.report(), Stacks: r.Waits.report(),
-		Cost: costReport(r.Cost),
+		Counters: r.countersReport(),
+		Cost:     costReport(r.Cost),
 	}
 	out.setCPUs(topology.Of(s))
 	out.Start = timeOrNull(r.start())

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -278,6 +279,46 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 		t.Errorf("slices in the engine have %d page faults, the lines %v", n, counted)
 	}
 	checkRates(t, trace, "page-faults/s", byTrack)
+	checkCounterSums(t, file, counted, byTrack)
+}
+
+// checkCounterSums compares the sums of wprof-info --json with the counts of the thread pmu, and with those of CPUs and processes.
+func checkCounterSums(t *testing.T, file string, ofProgram float64, want map[string]float64) {
+	t.Helper()
+	type sum struct {
+		CPU, PID int
+		Comm     string
+		Values   []struct {
+			Name  string
+			Value float64
+		}
+	}
+	var out struct {
+		Recordings []struct {
+			Counters struct{ CPUs, Processes, Threads []sum }
+		}
+	}
+	if err := json.Unmarshal(tools.Run(t, "wprof-info", "--json", file), &out); err != nil {
+		t.Fatal(err)
+	}
+	got, of := make(map[string]float64), out.Recordings[0].Counters
+	for _, one := range of.CPUs {
+		got[fmt.Sprintf("page-faults/s CPU %d", one.CPU)] += one.Values[0].Value
+	}
+	for _, one := range of.Processes {
+		got[fmt.Sprintf("page-faults/s %d", one.PID)] += one.Values[0].Value
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("wprof-info has %v, the lines %v", got, want)
+	}
+	for _, one := range of.Threads {
+		if one.Comm == "pmu" {
+			ofProgram -= one.Values[0].Value
+		}
+	}
+	if ofProgram != 0 {
+		t.Errorf("the lines of the program have %v more page faults than its threads in wprof-info", ofProgram)
+	}
 }
 
 // checkRates compares the area below each track of a rate in the engine with a number.
