@@ -664,6 +664,21 @@ func (v SampleEvent) SetSource(x uint64) {
 	v.e.Args[SampleSource] = x
 }
 
+// Counts is what the session's counters have counted since the task came to the CPU, see [counters](#counters).
+func (v SampleEvent) Counts() ([]byte, bool) { return v.e.Data, v.e.Flags&16 != 0 }
+
+// SetCounts sets counts and the flag that announces it.
+func (v SampleEvent) SetCounts(x []byte) {
+	v.e.Data = x
+	v.e.Flags |= 16
+}
+
+// ClearCounts removes counts and the flag that announces it.
+func (v SampleEvent) ClearCounts() {
+	v.e.Data = nil
+	v.e.Flags &^= 16
+}
+
 // Indices of the fields of typed in Event.Args.
 const (
 	TypedType  = 0

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Count is what one counter of [Session] counted while a thread was on a CPU.
+// Count is what one counter of [Session] counted: while a thread was on a CPU, up to a sample, or in a span.
 type Count struct {
 	Number uint64
 	Known  bool
@@ -18,8 +18,12 @@ const maxCount = 1<<62 - 1
 // MaxCounters bounds the counters of a session that are read: events and metrics.
 const MaxCounters = 64
 
-// AppendCounts appends counts as the field counts of a switch has them, in the order of the counters. Numbers are at most 2^62-1.
+// AppendCounts appends counts as the fields counts of events have them, in the order of the counters. Numbers are at most 2^62-1. It appends
+// nothing if none is known.
 func AppendCounts(b []byte, counts []Count) []byte {
+	for len(counts) > 0 && !counts[len(counts)-1].Known {
+		counts = counts[:len(counts)-1]
+	}
 	for _, c := range counts {
 		word := uint64(0)
 		if c.Known {
@@ -33,7 +37,7 @@ func AppendCounts(b []byte, counts []Count) []byte {
 	return b
 }
 
-// ReadCounts appends the counts of a switch, at most [MaxCounters]. What is damaged ends them.
+// ReadCounts appends the counts of an event, at most [MaxCounters]. What is damaged ends them.
 func ReadCounts(into []Count, data []byte) []Count {
 	for len(data) > 0 && len(into) < MaxCounters {
 		word, n := binary.Uvarint(data)
@@ -71,6 +75,9 @@ func NewCounters(s *Session) *Counters {
 
 // IsMetric reports whether a counter is computed from others.
 func (x *Counter) IsMetric() bool { return x.GetUnder() != 0 }
+
+// IsNumber reports whether the value of a counter is what was counted: it is no metric, and has no scale.
+func (c *Counters) IsNumber(i int) bool { return !c.List[i].IsMetric() && c.List[i].GetScale() == "" }
 
 // AppendValues appends the value of each counter, by what a switch counted or a sum of that; NaN: it is not known. Of an event, it is the
 // number times the event's scale.

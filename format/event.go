@@ -40,6 +40,7 @@ const (
 	ExitLast          Flags = 1 << 4
 	TypedHasStart     Flags = 1 << 4
 	LostHasType       Flags = 1 << 4
+	SampleHasCounts   Flags = 1 << 4
 	StateHasSince     Flags = 1 << 4
 	StateHasWaking    Flags = 1 << 5
 	StateApprox       Flags = 1 << 6

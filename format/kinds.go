@@ -297,6 +297,7 @@ func Kinds() []KindInfo {
 			Fields: []Field{
 				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not requested, or none was found"},
 				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources; 0: it was lost"},
+				{Name: "counts", Type: FieldBytes, Opt: SampleHasCounts, Doc: "what the session's counters have counted since the task came to the CPU, see [counters](#counters)"},
 			},
 		},
 		{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"unsafe"
 
 	"google.golang.org/protobuf/proto"
@@ -27,7 +28,7 @@ const (
 	maxWaitBytes  = 4 << 10   // of a Wait
 	maxTypedBytes = 64 << 10  // of the values of an event
 
-	maxHint = uint32(ValueHint_HINT_PROCESS_COUNTER)
+	maxHint = uint32(ValueHint_HINT_COUNTS)
 
 	// MaxSectionTypes bounds the event types of a section.
 	MaxSectionTypes = 1 << 16
@@ -58,8 +59,13 @@ func (f *TypeField) IsCounter() bool {
 	return f.Hint == uint32(ValueHint_HINT_COUNTER) || f.Hint == uint32(ValueHint_HINT_PROCESS_COUNTER)
 }
 
-// IsShown reports whether tools show the values of the field: not where they only say which others have none.
-func (f *TypeField) IsShown() bool { return f.Hint != uint32(ValueHint_HINT_UNREAD) }
+// IsShown reports whether tools show the values of the field as they are: not where they only say which others have none, and not counts.
+func (f *TypeField) IsShown() bool {
+	return !f.saysUnread() && f.Hint != uint32(ValueHint_HINT_COUNTS)
+}
+
+// saysUnread reports whether the field says which others have no value.
+func (f *TypeField) saysUnread() bool { return f.Hint == uint32(ValueHint_HINT_UNREAD) }
 
 // IsUnknown reports whether there is no value: it could not be read, or stands for "unknown" by its field's hint.
 func (v *Value) IsUnknown() bool {
@@ -109,7 +115,7 @@ func (t *EventType) Problem() string {
 		if problem := f.problem(); problem != "" {
 			return fmt.Sprintf("field %q of event type %d %s", f.Name, t.Id, problem)
 		}
-		if !f.IsShown() && i+1 < len(t.Fields) {
+		if f.saysUnread() && i+1 < len(t.Fields) {
 			return fmt.Sprintf("field %q of event type %d says which fields have no value, and is not the last", f.Name, t.Id)
 		}
 		if f.Hint == uint32(ValueHint_HINT_EVENTS) && (t.Shape != uint32(TypeShape_SHAPE_INSTANT) || t.Entry) {
@@ -147,6 +153,16 @@ func (t *EventType) Sampled() (period int, ok bool) {
 		}
 	}
 	return -1, false
+}
+
+// CountersField returns the field with what the session's counters have counted, see [ReadCounts]; -1: there is none.
+func (t *EventType) CountersField() int {
+	for i, f := range slices.Backward(t.Fields) {
+		if f.Hint == uint32(ValueHint_HINT_COUNTS) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Counts returns the fields of a type whose events each stand for many that were counted, see [ValueHint_HINT_EVENTS]; false: it is none.
@@ -244,7 +260,9 @@ func (f *TypeField) problem() string {
 		return "may be unknown, and is neither an integer nor a duration"
 	case f.Hint == uint32(ValueHint_HINT_OWN) && (f.List || !f.Is(ValueType_VALUE_BOOL)):
 		return "says whether an interrupt is the thread's own, and is no boolean"
-	case !f.IsShown() && !f.Is(ValueType_VALUE_UINT):
+	case f.Hint == uint32(ValueHint_HINT_COUNTS) && !f.Is(ValueType_VALUE_BYTES):
+		return "has what counters counted, and is no bytes"
+	case f.saysUnread() && !f.Is(ValueType_VALUE_UINT):
 		return "says which fields have no value, and is no unsigned number"
 	case f.Hint == uint32(ValueHint_HINT_BEGAN_BY) && !f.Is(ValueType_VALUE_TASK):
 		return "says in which thread a span began, and is no thread"
@@ -302,7 +320,7 @@ func (t *EventType) AppendValues(into []Value, e *Event) (values []Value, ok boo
 // markUnread marks the values that the last one says could not be read.
 func markUnread(values []Value) {
 	last := len(values) - 1
-	if last < 0 || values[last].Field.IsShown() {
+	if last < 0 || !values[last].Field.saysUnread() {
 		return
 	}
 	for i := range values[:last] {

@@ -505,6 +505,7 @@ const (
 	ValueHint_HINT_BUCKETS          ValueHint = 12 // of a list of unsigned numbers: how many events had an amount below 1, 2, 4, 8, and so on
 	ValueHint_HINT_HISTOGRAM        ValueHint = 13 // of a number: its distribution is of interest
 	ValueHint_HINT_PROCESS_COUNTER  ValueHint = 14 // as HINT_COUNTER, of the thread's process
+	ValueHint_HINT_COUNTS           ValueHint = 15 // of bytes: what the session's counters have counted, as the field counts of a switch
 )
 
 // Enum value maps for ValueHint.
@@ -525,6 +526,7 @@ var (
 		12: "HINT_BUCKETS",
 		13: "HINT_HISTOGRAM",
 		14: "HINT_PROCESS_COUNTER",
+		15: "HINT_COUNTS",
 	}
 	ValueHint_value = map[string]int32{
 		"HINT_NONE":             0,
@@ -542,6 +544,7 @@ var (
 		"HINT_BUCKETS":          12,
 		"HINT_HISTOGRAM":        13,
 		"HINT_PROCESS_COUNTER":  14,
+		"HINT_COUNTS":           15,
 	}
 )
 
@@ -3642,7 +3645,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x0eTypeInterrupts\x12\x16\n" +
 	"\x12INTERRUPTS_NOTHING\x10\x00\x12\x13\n" +
 	"\x0fINTERRUPTS_HARD\x10\x01\x12\x13\n" +
-	"\x0fINTERRUPTS_SOFT\x10\x02*\x9a\x02\n" +
+	"\x0fINTERRUPTS_SOFT\x10\x02*\xab\x02\n" +
 	"\tValueHint\x12\r\n" +
 	"\tHINT_NONE\x10\x00\x12\f\n" +
 	"\bHINT_HEX\x10\x01\x12\r\n" +
@@ -3660,7 +3663,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\vHINT_EVENTS\x10\v\x12\x10\n" +
 	"\fHINT_BUCKETS\x10\f\x12\x12\n" +
 	"\x0eHINT_HISTOGRAM\x10\r\x12\x18\n" +
-	"\x14HINT_PROCESS_COUNTER\x10\x0e*\xc8\x02\n" +
+	"\x14HINT_PROCESS_COUNTER\x10\x0e\x12\x0f\n" +
+	"\vHINT_COUNTS\x10\x0f*\xc8\x02\n" +
 	"\bFileKind\x12\x10\n" +
 	"\fFILE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fFILE_REGULAR\x10\x01\x12\x12\n" +

@@ -19,7 +19,7 @@ func (c *checker) eventType(d *format.EventType) {
 		c.known(d)
 	}
 	for _, h := range []format.ValueHint{format.ValueHint_HINT_NAME, format.ValueHint_HINT_KEY, format.ValueHint_HINT_OWN, format.ValueHint_HINT_BEGAN_BY,
-		format.ValueHint_HINT_EVENTS, format.ValueHint_HINT_BUCKETS} {
+		format.ValueHint_HINT_EVENTS, format.ValueHint_HINT_BUCKETS, format.ValueHint_HINT_COUNTS} {
 		if n := fieldsWith(d, h); n > 1 {
 			c.found("definitions", "event type %d has %d fields with hint %d, of which only one may be", d.Id, n, h)
 		}
@@ -48,7 +48,7 @@ func (c *checker) known(d *format.EventType) {
 		c.found("definitions", "event type %d has an unknown kind of interrupt, %d", d.Id, d.Interrupts)
 	}
 	for _, f := range d.Fields {
-		if f.Hint > uint32(format.ValueHint_HINT_PROCESS_COUNTER) {
+		if f.Hint > uint32(format.ValueHint_HINT_COUNTS) {
 			c.found("definitions", "field %q of event type %d has an unknown hint, %d", f.Name, d.Id, f.Hint)
 		}
 	}

@@ -101,6 +101,8 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 		"type 11 has 2 fields with hint 2":      "eventtype 11 name=\"x\"\nfield a type=uint hint=name\nfield b type=uint hint=name",
 		"type 11 has 2 fields with hint 11":     "eventtype 11 name=\"x\"\nfield a type=uint hint=events\nfield b type=uint hint=events",
 		"type 11 has 2 fields with hint 12":     "eventtype 11 name=\"x\"\nfield a type=uint list hint=buckets\nfield b type=uint list hint=buckets",
+		"type 11 has 2 fields with hint 15":     "eventtype 11 name=\"x\"\nfield a type=bytes hint=counts\nfield b type=bytes hint=counts",
+		"is no bytes":                           "eventtype 11 name=\"x\"\nfield a type=uint hint=counts",
 		"is no list of unsigned numbers":        "eventtype 11 name=\"x\"\nfield a type=uint hint=buckets",
 		"type 11 has 2 fields with hint 3":      "eventtype 11 name=\"x\" shape=begin\nfield a type=uint hint=key\nfield b type=uint hint=key",
 		"ends event type 8, which is not the":   "eventtype 11 name=\"x\" shape=end ends=8",
