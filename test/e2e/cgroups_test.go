@@ -258,6 +258,31 @@ func TestFiltersOnCgroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	record := func(t *testing.T, file string, flags []string) (capture string, in map[int32]string) {
+		in = map[int32]string{int32(sleeper.Process.Pid): old}
+		capture = tools.Record(t, file, flags, func() {
+			for _, path := range []string{scope, inner, other} {
+				if err := os.Mkdir(c.root+path, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					cmd := c.command(path, "sh", "-c", ":")
+					if err := cmd.Run(); err != nil {
+						t.Fatal(err)
+					}
+					in[int32(cmd.Process.Pid)] = path
+				}
+			}
+			for _, path := range []string{inner, scope, other} {
+				if err := os.Remove(c.root + path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		})
+		return capture, in
+	}
+	all, inAll := record(t, filepath.Join(t.TempDir(), "all.wprof"), nil)
 	for _, f := range []struct {
 		flags []string
 		want  []string // the cgroups whose processes are kept
@@ -272,28 +297,7 @@ func TestFiltersOnCgroups(t *testing.T) {
 		{[]string{"--cgroup", old, "--cgroup", other}, []string{old, other}},
 	} {
 		t.Run(strings.ReplaceAll(strings.Join(f.flags, " "), "/", "|"), func(t *testing.T) {
-			in := map[int32]string{int32(sleeper.Process.Pid): old}
-			during := func() {
-				for _, path := range []string{scope, inner, other} {
-					if err := os.Mkdir(c.root+path, 0o755); err != nil {
-						t.Fatal(err)
-					}
-					for range 3 {
-						cmd := c.command(path, "sh", "-c", ":")
-						if err := cmd.Run(); err != nil {
-							t.Fatal(err)
-						}
-						in[int32(cmd.Process.Pid)] = path
-					}
-				}
-				for _, path := range []string{inner, scope, other} {
-					if err := os.Remove(c.root + path); err != nil {
-						t.Fatal(err)
-					}
-				}
-				time.Sleep(50 * time.Millisecond)
-			}
-			check := func(what string, seen map[int32]bool) {
+			check := func(what string, in map[int32]string, seen map[int32]bool) {
 				for pid, path := range in {
 					if want := slices.Contains(f.want, path); seen[pid] != want {
 						t.Errorf("%s: process %d of %s: recorded %v, want %v", what, pid, path, seen[pid], want)
@@ -301,11 +305,9 @@ func TestFiltersOnCgroups(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
-			check("wprof-record", seenIn(t, tools.Record(t, filepath.Join(dir, "some.wprof"), f.flags, during)))
-			clear(in)
-			in[int32(sleeper.Process.Pid)] = old
-			all := tools.Record(t, filepath.Join(dir, "all.wprof"), nil, during)
-			check("wprof-filter", seenIn(t, tools.Convert(t, filepath.Join(dir, "kept.wprof"), "wprof-filter", append(f.flags, all)...)))
+			some, in := record(t, filepath.Join(dir, "some.wprof"), f.flags)
+			check("wprof-record", in, seenIn(t, some))
+			check("wprof-filter", inAll, seenIn(t, tools.Convert(t, filepath.Join(dir, "kept.wprof"), "wprof-filter", append(f.flags, all)...)))
 		})
 	}
 }
