@@ -14,7 +14,7 @@ import (
 // Other programs read folded stacks without knowing wprof: speedscope has the same stacks with the same weights.
 func TestFoldedStacksAreReadByOthers(t *testing.T) {
 	t.Parallel()
-	capture, _, _ := record(t, "rooms")
+	capture, _ := recorded(t)
 	for _, flags := range [][]string{{}, {"--by", "thread", "--unit", "ns", "--state", "-a"}, {"--off-cpu", "--reverse", "--unit", "samples"}} {
 		folded := tools.Run(t, "wprof-flame", append(flags, capture)...)
 		want := make(map[string]int64)

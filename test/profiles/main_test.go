@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,12 +30,34 @@ type room struct {
 	times, in, cpu, present int64
 }
 
-// record records the workload and returns the capture, what the workload said, and what interrupts and the hypervisor took
-// meanwhile, ns.
+// shared is the recording of the workload for the tests that compare what tools show of the same capture.
+var shared struct {
+	once    sync.Once
+	capture string
+	rooms   map[string]room
+}
+
+// recorded returns the shared recording, and what the workload said.
+func recorded(t *testing.T) (capture string, rooms map[string]room) {
+	t.Helper()
+	shared.once.Do(func() { shared.capture, shared.rooms, _ = recordIn(t, tools.Folder(), "rooms") })
+	if shared.capture == "" {
+		t.Fatal("the recording that this test looks at failed")
+	}
+	return shared.capture, shared.rooms
+}
+
 func record(t *testing.T, program string) (capture string, rooms map[string]room, taken int64) {
 	t.Helper()
+	return recordIn(t, t.TempDir(), program)
+}
+
+// recordIn records the workload and returns the capture, what the workload said, and what interrupts and the hypervisor took
+// meanwhile, ns.
+func recordIn(t *testing.T, dir, program string) (capture string, rooms map[string]room, taken int64) {
+	t.Helper()
 	tools.NeedPrivilege(t)
-	capture = filepath.Join(t.TempDir(), program+".wprof")
+	capture = filepath.Join(dir, program+".wprof")
 	before := tools.TakenNow(t)
 	cmd := exec.Command(tools.Path("wprof-record"), "-S+timer=997hz", "--offcpu-min", "0", "-o", capture, "--", tools.Path(program))
 	var stderr bytes.Buffer

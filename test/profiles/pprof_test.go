@@ -102,7 +102,7 @@ func TestPprofFindsLinesOfTheSource(t *testing.T) {
 // The page of pprof -http draws the functions.
 func TestPprofPageDrawsFunctions(t *testing.T) {
 	t.Parallel()
-	capture, _, _ := record(t, "rooms")
+	capture, _ := recorded(t)
 	at := serve(t, pprofOf(t, capture))
 	for sampleType, functions := range map[string][]string{"on_cpu": {"spin_room", "spinner"}, "off_cpu": {"napper", "locker", "hrtimer_nanosleep"}} {
 		for _, function := range functions {

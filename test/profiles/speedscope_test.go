@@ -111,7 +111,7 @@ func TestSpeedscopeShowsNapsInOrder(t *testing.T) {
 // pprof, speedscope and folded stacks show the same of one capture, to the nanosecond.
 func TestFormatsHaveTheSameTimes(t *testing.T) {
 	t.Parallel()
-	capture, rooms, _ := record(t, "rooms")
+	capture, rooms := recorded(t)
 	profile, s := pprofOf(t, capture), inSpeedscope(t, capture)
 	folded := make(map[string]int64)
 	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--by", "thread", "--unit", "ns", capture))) {
