@@ -5,34 +5,62 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"wprof/internal/proc"
 	"wprof/test/tools"
 )
 
 // TestFlightRecordersMemoryAndDiskAreFlat records two loads, one that brings new processes, files and code all the time and one that passes a
-// byte back and forth as fast as it can. The last window is what is left in the end.
+// byte back and forth as fast as it can. In the end there are a snapshot and the last window, each with exactly what came before it.
 func TestFlightRecordersMemoryAndDiskAreFlat(t *testing.T) {
 	tools.NeedPrivilege(t)
 	long := flightFor(t)
 	startLoads(t)
 	const window, room = 2 * time.Second, int64(256 << 20)
-	file := filepath.Join(tools.DiskFolder(t), "x.wprof")
+	dir := tools.DiskFolder(t)
+	file := filepath.Join(dir, "x.wprof")
 	r := tools.Start(t, "-F2s,256mb", "-o", file)
 	sizes, disk := watchFlight(t, r, file+".part", long)
+	requested := proc.Monotonic()
+	snapshot := takeSnapshot(t, r, filepath.Join(dir, "x.1.wprof"))
+	stopped := proc.Monotonic()
 	got := endFlight(t, r, file, disk, room)
-	early, late := compared(sizes, long)
+	early, late := compared(sizes, long, 120) // its heap takes two minutes to grow to where garbage is collected
 	t.Logf("soak: flight recorder of %v and %s for %v: memory without its rings: %s, %s; disk %s at most", window, mib(room), long, early, late, mib(slices.Max(disk)))
 	t.Logf("soak: its window of %v has %d thousand events a second, %d lost", got.window, int64(float64(got.events)/got.window.Seconds()/1e3), got.lost)
 	if limit := bound(early.median, long); late.median > limit {
 		t.Errorf("memory grew from %s to %s while recording; the bound is %s", early, late, mib(limit))
 	}
-	if got.window != window || got.lost > 0 {
-		t.Errorf("a window of %v with %d lost events, want %v and none", got.window, got.lost, window)
+	for _, last := range []struct {
+		what  string
+		got   windowCounts
+		since int64
+	}{{"the snapshot", snapshot, requested}, {"the last window", got, stopped}} {
+		if last.got.window != window || last.got.lost > 0 || last.got.closed < last.since {
+			t.Errorf("%s is %v long with %d lost events, and ends %v after its request; want %v and none", last.what, last.got.window, last.got.lost,
+				time.Duration(last.got.closed-last.since), window)
+		}
 	}
+}
+
+// takeSnapshot requests a snapshot, waits until it is complete, and reads it.
+func takeSnapshot(t *testing.T, r *tools.Recorder, file string) windowCounts {
+	t.Helper()
+	if err := r.Cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(r.Stderr.String(), ": snapshot "+file); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("there is no snapshot: the recorder says %s", r.Stderr.String())
+		}
+	}
+	return checkedWindow(t, file)
 }
 
 // Where the window does not fit into the size, it is shorter.
@@ -92,6 +120,8 @@ func flightFor(t *testing.T) time.Duration {
 // disk.
 func watchFlight(t *testing.T, r *tools.Recorder, spool string, long time.Duration) (sizes, disk []int64) {
 	t.Helper()
+	tenths := time.NewTicker(100 * time.Millisecond)
+	defer tenths.Stop()
 	for i, end := 0, time.Now().Add(long); time.Now().Before(end); i++ {
 		var stat unix.Stat_t
 		if err := unix.Stat(spool, &stat); err != nil {
@@ -105,7 +135,7 @@ func watchFlight(t *testing.T, r *tools.Recorder, spool string, long time.Durati
 			}
 			sizes = append(sizes, size)
 		}
-		time.Sleep(100 * time.Millisecond)
+		<-tenths.C
 	}
 	return sizes, disk
 }

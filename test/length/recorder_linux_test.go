@@ -50,7 +50,7 @@ func TestRecordersMemoryIsFlat(t *testing.T) {
 	held.gone(t)
 
 	peak := peakOf()
-	early, late := compared(sizes, long)
+	early, late := compared(sizes, long, 60)
 	t.Logf("soak: default recording for %v of a load of %.0f thousand events a second: %d million events, %d definitions, %d lost", long,
 		float64(got.events)/long.Seconds()/1e3, got.events/1e6, got.definitions, got.lost)
 	t.Logf("soak: recorder's memory without its rings: %s, %s; most in the window %s", early, late, mib(slices.Max(sizes)))
@@ -80,20 +80,23 @@ func recordFor(t *testing.T) time.Duration {
 	return long
 }
 
+// steady is how long a recording has to be for its memory to be compared with what it was after some minutes, to a twentieth.
+const steady = 5 * time.Minute
+
 // bound is how much memory may be in use in the end: a short recording has not reached its level at the first
 // look.
 func bound(early int64, long time.Duration) int64 {
-	if long >= 3*time.Minute {
+	if long >= steady {
 		return early + early/20
 	}
 	return early + early/4 + 8<<20
 }
 
-// compared are the level that memory has reached early, after a minute if the recording is long enough, and in the end.
-func compared(sizes []int64, long time.Duration) (early, late level) {
+// compared are the level that memory has reached early, after that many seconds if the recording is long enough, and in the end.
+func compared(sizes []int64, long time.Duration, settled int) (early, late level) {
 	from, span := len(sizes)/3, len(sizes)/3
-	if long >= 3*time.Minute {
-		from, span = 60, 60
+	if long >= steady {
+		from, span = settled, 60
 	}
 	return levelOf(sizes, from, from+span), levelOf(sizes, len(sizes)-span, len(sizes))
 }
