@@ -40,10 +40,16 @@ func (m *Machine) cores() (all []corePMU, err error) {
 	return all, nil
 }
 
+// needExtension reports whether hardware and cache events must name their PMU: on x86, where they otherwise are events of the PMU whose number is
+// TypeRaw. Arm has none of that number; there the kernel finds the PMU of the CPU, and refuses its number before Linux 6.5.
+func needExtension(cores []corePMU) bool {
+	return slices.ContainsFunc(cores, func(c corePMU) bool { return c.kind == TypeRaw })
+}
+
 // placeGeneric sets where an event of the kernel's tables is opened. Raw events are those of the PMU whose number is TypeRaw, as with perf.
 func (m *Machine) placeGeneric(e *Event) error {
 	cores, err := m.cores()
-	if err != nil {
+	if err != nil || !needExtension(cores) {
 		return err
 	}
 	for _, core := range cores {

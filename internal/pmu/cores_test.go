@@ -86,6 +86,33 @@ func TestEventsOfSeveralKindsOfCPUs(t *testing.T) {
 	}
 }
 
+// On Arm the kernel itself finds the PMU of a CPU, unless a PMU is named.
+func TestEventsOfSeveralKindsOfCPUsOfArm(t *testing.T) {
+	files := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"armv8_cortex_a53/type": "8", "armv8_cortex_a53/cpus": "0-3", "armv8_cortex_a53/format/event": "config:0-15", "armv8_cortex_a53/events/bus_cycles": "event=0x1d",
+		"armv8_cortex_a72/type": "9", "armv8_cortex_a72/cpus": "4-5", "armv8_cortex_a72/format/event": "config:0-15", "armv8_cortex_a72/events/bus_cycles": "event=0x1d",
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+	}
+	guest := Exclude{Guest: true}
+	for text, want := range map[string][]Place{
+		"cycles":                    nil,
+		"r11":                       nil,
+		"bus_cycles":                on("0-3", Attr{Type: 8, Config: 0x1d, Exclude: guest}, "4-5", Attr{Type: 9, Config: 0x1d, Exclude: guest}),
+		"armv8_cortex_a72/event=8/": on("4-5", Attr{Type: 9, Config: 8, Exclude: guest}),
+		"armv8_cortex_a53/cycles/":  on("0-3", Attr{Exclude: guest}),
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := (&Machine{PMUs: files}).Resolve(s); err != nil || !reflect.DeepEqual(e.Places, want) {
+			t.Errorf("%s is opened as\n%+v, %v, want\n%+v", text, e, err, want)
+		}
+	}
+}
+
 func TestListsOfCPUs(t *testing.T) {
 	s, err := Parse("cycles")
 	if err != nil {

@@ -173,7 +173,7 @@ func (r *resolution) genericTerm(t Term) (known bool, err error) {
 	switch {
 	case err != nil || !isCore && r.pmu != "cpu":
 		return false, err
-	case isCore:
+	case needExtension(cores):
 		config |= uint64(a.Type) << extendedShift
 	}
 	a.Type, r.words[0] = kind, config
