@@ -184,6 +184,36 @@ func findWaits(all []drained, rounds []int64, offLimit, waitLimit int64) (found 
 	return found
 }
 
+// Of thousands of threads, whose tids have gaps as on a machine that has run for long, all that come back are found.
+func TestThreadsOfAnyTidsAreFollowed(t *testing.T) {
+	times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: 100e6}})
+	rng := rand.New(rand.NewPCG(1, 2))
+	tids := make(map[uint32]bool)
+	for len(tids) < 4000 {
+		tids[1+rng.Uint32N(1<<22)] = true
+	}
+	found := make(map[uint32]bool)
+	at := int64(1e9)
+	drain := func(some int, record func(tid uint32) []byte) {
+		times.begin(at)
+		for tid := range tids {
+			if some--; some >= 0 {
+				times.take(record(tid))
+			}
+		}
+		times.endRound(at, func(c threadCheck) { found[c.tid] = true })
+		at += 50e6
+	}
+	drain(len(tids), func(tid uint32) []byte { return switchRecord(at, tid, 0, 1) })
+	for range 10 { // others come, and end
+		drain(500, func(tid uint32) []byte { return switchRecord(at, 1<<22+tid, 0, taskDead) })
+	}
+	drain(len(tids), func(tid uint32) []byte { return switchRecord(at, 0, tid, 0) })
+	if len(found) < len(tids)-4 {
+		t.Errorf("%d of %d threads were found", len(found), len(tids))
+	}
+}
+
 // A thread whose name matches nothing is left out for a while, but not under a name that it gets before that is known.
 func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	times := newThreadTimes([]*Condition{{kind: onOffCPU, name: "slow", limit: 100e6}})
@@ -217,6 +247,34 @@ func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	times.ignore(quietThread{tid: 7, names: sleep().names, until: at + quietFor})
 	if sleep(); found != 6 {
 		t.Errorf("%d times off the CPU were found, want 6: then the thread is left out", found)
+	}
+}
+
+// Threads whose names are to be compared wait where the goroutine that does so is late.
+func TestChecksWaitForRoom(t *testing.T) {
+	s := newConditionSink(nowhere{}, &conditions{aboutThreads: []*Condition{{kind: onOffCPU, limit: 100e6}}}, 1)
+	const threads = 3000
+	at := int64(1e9)
+	for _, came := range []bool{false, true} {
+		for tid := range uint32(threads) {
+			b := switchRecord(at, 1+tid, 0, 1)
+			if came {
+				b = switchRecord(at, 0, 1+tid, 0)
+			}
+			s.threads.take(b)
+		}
+		_ = s.Round(spool.Round{Time: at})
+		at += 200e6
+	}
+	found := make(map[uint32]bool)
+	for range threads {
+		for len(s.checks) > 0 {
+			found[(<-s.checks).tid] = true
+		}
+		_ = s.Round(spool.Round{Time: at})
+	}
+	if len(found) != threads {
+		t.Errorf("%d of %d threads were compared", len(found), threads)
 	}
 }
 

@@ -23,7 +23,11 @@ type conditionSink struct {
 	counted  *countedRuns     // nil: no condition is about counters
 	fired    chan firing      // conditions that hold; those that find no room are dropped, because others are there
 	checks   chan threadCheck // threads whose names are to be compared
+	waiting  []threadCheck    // those that find no room yet
 }
+
+// maxWaitingChecks bounds the threads whose names are to be compared: another goroutine compares tens of thousands a second.
+const maxWaitingChecks = 1 << 14
 
 func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
 	s := &conditionSink{sink: to, conditions: c, fired: make(chan firing, 16), checks: make(chan threadCheck, 256)}
@@ -185,18 +189,31 @@ func (s *conditionSink) unpack(d *ringdata.Decoder, raw []byte) {
 
 // Round implements sink.
 func (s *conditionSink) Round(round spool.Round) error {
-	if s.threads != nil {
-		s.threads.endRound(round.Time, func(check threadCheck) {
-			select {
-			case s.checks <- check:
-			default: // the next time that the thread waits
-			}
-		})
-	}
 	if s.counted != nil {
 		s.counted.endRound(round.Time)
 	}
+	if s.threads != nil {
+		s.threads.endRound(round.Time, func(check threadCheck) {
+			if len(s.waiting) < maxWaitingChecks { // else the next time that the thread waits
+				s.waiting = append(s.waiting, check)
+			}
+		})
+		s.passChecks()
+	}
 	return s.sink.Round(round)
+}
+
+// passChecks passes on as many threads as there is room for.
+func (s *conditionSink) passChecks() {
+	for i := range s.waiting {
+		select {
+		case s.checks <- s.waiting[i]:
+		default:
+			s.waiting = append(s.waiting[:0], s.waiting[i:]...)
+			return
+		}
+	}
+	s.waiting = s.waiting[:0]
 }
 
 // namedTasks takes the names of threads for conditions from lists on their way to a sink.

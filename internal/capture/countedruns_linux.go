@@ -11,7 +11,7 @@ import (
 type countedRuns struct {
 	threads *threadTimes
 	since   []int64        // by CPU: its last switch
-	places  []countedPlace // by tid
+	places  []countedPlace // by entry of the thread
 	batch   *countedBatch  // of this round
 	ready   chan *countedBatch
 	free    chan *countedBatch
@@ -40,7 +40,7 @@ type countedPlace struct{ batch, run uint32 }
 const (
 	// shortRun is how long a time on a CPU may be that is added to others of the round.
 	shortRun = 20e6
-	// maxCountedRuns bounds a batch: threads whose tids differ by a multiple of threadEntries take turns.
+	// maxCountedRuns bounds a batch.
 	maxCountedRuns = 1 << 16
 	// countsPlace is where the counts are in an unpacked switch.
 	countsPlace = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
@@ -81,8 +81,9 @@ func (r *countedRuns) take(b []byte) {
 
 // run returns where a time of a thread is added up; nil: there is no room.
 func (r *countedRuns) run(tid uint32, from, to int64) *countedRun {
-	place, runs := &r.places[tid%threadEntries], r.batch.runs
-	isShort := to-from < shortRun
+	entry, found := r.threads.find(tid)
+	place, runs := &r.places[entry], r.batch.runs
+	isShort := found && to-from < shortRun
 	if isShort && place.batch == r.batch.number && runs[place.run].tid == tid {
 		run := &runs[place.run]
 		run.from, run.to = min(run.from, from), max(run.to, to)
@@ -115,8 +116,8 @@ func (r *countedRuns) endRound(at int64) {
 	r.batch.at = at
 	for i := range r.batch.runs {
 		run := &r.batch.runs[i]
-		if e := &r.threads.entries[run.tid%threadEntries]; e.tid == run.tid {
-			run.names = e.names
+		if entry, found := r.threads.find(run.tid); found {
+			run.names = r.threads.entries[entry].names
 		}
 	}
 	select {

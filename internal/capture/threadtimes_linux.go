@@ -17,6 +17,7 @@ type threadTimes struct {
 	// The shortest limits of conditions, ns; 0: there is none.
 	offLimit, waitLimit int64
 
+	tids    []uint32 // of entries; 0: it is free
 	entries []threadEntry
 	round   uint32
 	touched []uint32 // indices of entries with records in this round
@@ -31,7 +32,7 @@ type threadTimes struct {
 	quiet []quietThread // found since the last round
 }
 
-// threadEntry has the last times of a thread. Threads whose tids differ by a multiple of the number of entries take turns.
+// threadEntry has the last times of a thread.
 type threadEntry struct {
 	tid         uint32
 	round       uint32 // of the times in now
@@ -82,7 +83,11 @@ type quietThread struct {
 const taskDead = 0x80
 
 const (
+	// threadEntries is how many threads are followed. A thread has one of threadWays entries, by its tid. If others have all of them, it gets
+	// that of the one without records for longest.
 	threadEntries = 1 << 15
+	threadWays    = 8
+	threadSets    = threadEntries / threadWays
 	// quietFor is how long a thread whose name matches nothing is not looked at again, ns: it may get another name.
 	quietFor = 2e9
 	// maxQuiet bounds the threads that are found between two rounds.
@@ -92,7 +97,7 @@ const (
 )
 
 func newThreadTimes(all []*Condition) *threadTimes {
-	t := &threadTimes{entries: make([]threadEntry, threadEntries), round: 1}
+	t := &threadTimes{tids: make([]uint32, threadEntries), entries: make([]threadEntry, threadEntries), round: 1}
 	for _, c := range all {
 		shortest := &t.offLimit
 		if c.kind == onRunq {
@@ -105,18 +110,45 @@ func newThreadTimes(all []*Condition) *threadTimes {
 	return t
 }
 
+// find returns the index of a thread's entry.
+func (t *threadTimes) find(tid uint32) (index uint32, found bool) {
+	first := tid % threadSets * threadWays
+	for i, other := range t.tids[first : first+threadWays] {
+		if other == tid {
+			return first + uint32(i), true
+		}
+	}
+	return first, false
+}
+
 // entry returns the entry of a thread, which has records in this round.
 func (t *threadTimes) entry(tid uint32) *threadEntry {
-	i := tid % threadEntries
-	e := &t.entries[i]
-	if e.tid != tid {
-		*e = threadEntry{tid: tid, round: e.round}
+	i, found := t.find(tid)
+	if !found {
+		i = t.replaceable(i)
+		t.tids[i] = tid
+		t.entries[i] = threadEntry{tid: tid, round: t.entries[i].round}
 	}
+	e := &t.entries[i]
 	if e.round != t.round {
 		e.round, e.now = t.round, roundTimes{}
 		t.touched = append(t.touched, i)
 	}
 	return e
+}
+
+// replaceable returns a free entry of those from an index on, or that without records for longest.
+func (t *threadTimes) replaceable(first uint32) uint32 {
+	oldest := first
+	for i := first; i < first+threadWays; i++ {
+		if t.tids[i] == 0 {
+			return i
+		}
+		if t.entries[i].round < t.entries[oldest].round {
+			oldest = i
+		}
+	}
+	return oldest
 }
 
 // begin is called before the records of a round are taken.
@@ -197,7 +229,11 @@ func (t *threadTimes) list(tasks []byte) {
 	for ; len(tasks) >= ringdata.TaskSize; tasks = tasks[ringdata.TaskSize:] {
 		ident := tasks[ringdata.TaskIdent:]
 		tid := binary.LittleEndian.Uint32(ident[ringdata.IdentTID:])
-		if e := &t.entries[tid%threadEntries]; tid != 0 && (e.tid == 0 || e.tid == tid && e.names.at == 0) {
+		i, found := t.find(tid)
+		if !found {
+			i = t.replaceable(i)
+		}
+		if tid != 0 && (t.tids[i] == 0 || found && t.entries[i].names.at == 0) {
 			t.identify(recordTime(tasks), ident)
 		}
 	}
@@ -252,8 +288,9 @@ func (t *threadTimes) setQuiet() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, q := range t.quiet {
-		switch e := &t.entries[q.tid%threadEntries]; {
-		case e.tid != q.tid || e.names != q.names:
+		i, found := t.find(q.tid)
+		switch e := &t.entries[i]; {
+		case !found || e.names != q.names:
 		case q.isWaiting:
 			e.quietWait = q.until
 		default:
@@ -270,7 +307,9 @@ func (t *threadTimes) endStep(check func(threadCheck)) {
 		if off, wait := t.waits(e); off > 0 || wait > 0 {
 			check(threadCheck{tid: e.tid, off: off, wait: wait, came: e.now.firstCame, names: e.names})
 		}
-		e.carry()
+		if e.carry() {
+			t.tids[i] = 0
+		}
 	}
 	t.touched = t.touched[:0]
 	t.round++
@@ -297,18 +336,19 @@ func (t *threadTimes) waits(e *threadEntry) (off, wait int64) {
 	return off, wait
 }
 
-// carry keeps what the next round needs.
-func (e *threadEntry) carry() {
+// carry keeps what the next round needs, and reports whether the thread has ended.
+func (e *threadEntry) carry() (ended bool) {
 	n := &e.now
 	switch {
 	case n.lastLeft > n.lastCame && n.ended:
-		e.left = 0 // another thread may get its tid
+		return true // another thread may get its tid
 	case n.lastLeft > n.lastCame:
 		e.left, e.runnable = n.lastLeft, n.runnable
 	case n.lastCame > 0:
 		e.left = 0
 	}
 	e.woken = max(e.woken, n.lastWoken)
+	return false
 }
 
 // ignore leaves out a thread for a while.
