@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/internal/pmu"
+	"wprof/internal/ringdata"
 )
 
 // MaxCounters bounds the counters: COUNTERS in counters.h.
@@ -37,7 +38,9 @@ func (o *Options) setCounters(spec *ebpf.CollectionSpec, cpus int) error {
 	if len(o.Counters) > 0 {
 		spec.Maps["counters"].MaxEntries = countsAt(cpus)
 	}
-	return setVariables(spec, map[string]any{"counter_count": uint32(len(o.Counters))})
+	return setVariables(spec, map[string]any{
+		"counter_count": uint32(len(o.Counters)), "work_counted": len(o.Counters) > 0 && o.Sources.Has(ringdata.TypeWork),
+	})
 }
 
 // sizeCounters replaces the map of the counters by one that has room for those of all CPUs: the library makes no map of perf events with

@@ -48,7 +48,7 @@ static __always_inline struct irq_state *this_irq_state(void)
 }
 
 /* Returns false if the filter does not select the interrupted thread. */
-static __always_inline bool begin_span(struct cpu_span *span, __u32 type)
+static __always_inline bool begin_span(struct cpu_span *span, __u32 type, enum counted_span counted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
@@ -58,13 +58,14 @@ static __always_inline bool begin_span(struct cpu_span *span, __u32 type)
 	span->start = bpf_ktime_get_ns();
 	span->type = type;
 	span->tid = task->pid;
+	begin_counts(counted);
 	return true;
 }
 
-/* at is 0, or the close of the window, at which the span is open on the CPU. */
-static __always_inline void write_span(const struct cpu_span *span, __u32 count, __u32 cpu, __u64 at)
+/* counts may be NULL. at is 0, or the close of the window, at which the span is open on the CPU. */
+static __always_inline void write_span(const struct cpu_span *span, __u32 count, const struct counts *counts, __u32 cpu, __u64 at)
 {
-	__u64 *values = reserve_typed_of(span->tid, span->type, span->start, count);
+	__u64 *values = reserve_typed_of(span->tid, span->type, span->start, count + counts_words(counts));
 
 	if (!values)
 		return;
@@ -72,10 +73,16 @@ static __always_inline void write_span(const struct cpu_span *span, __u32 count,
 		values[i] = span->values[i];
 	if (at)
 		leave_open(values, cpu, at);
-	submit_typed(values, count);
+	submit_counted(values, count, counts);
 }
 
-static __always_inline int end_span(struct cpu_span *span, __u32 count)
+/* What the counters have counted in a span, before anything else is done at its end; NULL: nothing is counted, or the span is not written. */
+static __always_inline const struct counts *counts_of(const struct cpu_span *span, enum counted_span counted)
+{
+	return armed && span->start ? end_counts(counted) : NULL;
+}
+
+static __always_inline int end_span(struct cpu_span *span, __u32 count, const struct counts *counts)
 {
 	if (!span->start)
 		return 0;
@@ -84,7 +91,7 @@ static __always_inline int end_span(struct cpu_span *span, __u32 count)
 		return 0;
 	}
 	if (within_limit(span->type))
-		write_span(span, count, 0, 0);
+		write_span(span, count, counts, 0, 0);
 	span->start = 0;
 	return 0;
 }
@@ -100,7 +107,7 @@ int BPF_PROG(irq_handler_entry, int irq, struct irqaction *action)
 {
 	struct irq_state *state = this_irq_state();
 
-	if (!state || !begin_span(&state->hardirq, TYPE_HARDIRQ))
+	if (!state || !begin_span(&state->hardirq, TYPE_HARDIRQ, COUNTED_HARDIRQ))
 		return 0;
 	state->hardirq.values[0] = (__u64)action->name;
 	state->hardirq.values[1] = irq;
@@ -112,13 +119,15 @@ SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(irq_handler_exit, int irq, struct irqaction *action, int ret)
 {
 	struct irq_state *state = this_irq_state();
+	const struct counts *counts;
 
 	if (!state)
 		return 0;
+	counts = counts_of(&state->hardirq, COUNTED_HARDIRQ);
 	if (armed && state->hardirq.start)
 		state->hardirq.values[0] = intern_text(state->hardirq.values[0]);
 	state->hardirq.values[2] = ret != 0;
-	return end_span(&state->hardirq, HARDIRQ_VALUES);
+	return end_span(&state->hardirq, HARDIRQ_VALUES, counts);
 }
 
 SEC("tp_btf/softirq_raise")
@@ -141,7 +150,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 		return 0;
 	raised = state->raised[vector & (SOFTIRQS - 1)];
 	state->raised[vector & (SOFTIRQS - 1)] = 0;
-	if (!begin_span(&state->softirq, TYPE_SOFTIRQ))
+	if (!begin_span(&state->softirq, TYPE_SOFTIRQ, COUNTED_SOFTIRQ))
 		return 0;
 	state->softirq.values[0] = vector;
 	state->softirq.values[1] = raised ? state->softirq.start - raised : 0;
@@ -154,7 +163,7 @@ int softirq_exit(void *ctx)
 {
 	struct irq_state *state = this_irq_state();
 
-	return state ? end_span(&state->softirq, SOFTIRQ_VALUES) : 0;
+	return state ? end_span(&state->softirq, SOFTIRQ_VALUES, counts_of(&state->softirq, COUNTED_SOFTIRQ)) : 0;
 }
 
 SEC("tp_btf/local_timer_entry")
@@ -163,7 +172,7 @@ int local_timer_entry(void *ctx)
 	struct irq_state *state = this_irq_state();
 
 	if (state)
-		begin_span(&state->vector, TYPE_TIMER);
+		begin_span(&state->vector, TYPE_TIMER, COUNTED_VECTOR);
 	return 0;
 }
 
@@ -172,7 +181,7 @@ int local_timer_exit(void *ctx)
 {
 	struct irq_state *state = this_irq_state();
 
-	return state ? end_span(&state->vector, TIMER_VALUES) : 0;
+	return state ? end_span(&state->vector, TIMER_VALUES, counts_of(&state->vector, COUNTED_VECTOR)) : 0;
 }
 
 /*
@@ -193,7 +202,7 @@ static __always_inline int begin_ipi(__u32 kind)
 	sent = state->sent[kind];
 	state->sent[kind].at = 0;
 	span = &state->vector;
-	if (!begin_span(span, TYPE_IPI))
+	if (!begin_span(span, TYPE_IPI, COUNTED_VECTOR))
 		return 0;
 	if (sent.at < span->start && span->start - sent.at >= IPI_UNSEEN_NS)
 		sent.at = 0;
@@ -207,7 +216,7 @@ static __always_inline int end_ipi(void)
 {
 	struct irq_state *state = this_irq_state();
 
-	return state ? end_span(&state->vector, IPI_VALUES) : 0;
+	return state ? end_span(&state->vector, IPI_VALUES, counts_of(&state->vector, COUNTED_VECTOR)) : 0;
 }
 
 #define IPI_PROGRAMS(name, kind)                                                                                                           \
@@ -256,7 +265,7 @@ int csd_function_entry(unsigned long long *ctx)
 	struct irq_state *state = this_irq_state();
 	struct queued queued = take_queued(argument_word(ctx, 1));
 
-	if (!state || !begin_span(&state->call, TYPE_CALL))
+	if (!state || !begin_span(&state->call, TYPE_CALL, COUNTED_CALL))
 		return 0;
 	state->call.values[0] = argument_word(ctx, 0);
 	state->call.values[1] = queued_for(&queued, state->call.start);
@@ -270,12 +279,14 @@ SEC("tp_btf/csd_function_exit")
 int csd_function_exit(void *ctx)
 {
 	struct irq_state *state = this_irq_state();
+	const struct counts *counts;
 
 	if (!state)
 		return 0;
+	counts = counts_of(&state->call, COUNTED_CALL);
 	if (armed && state->call.start)
 		state->call.values[0] = intern_symbol(state->call.values[0]);
-	return end_span(&state->call, CALL_VALUES);
+	return end_span(&state->call, CALL_VALUES, counts);
 }
 
 static __always_inline bool span_is_open(const struct cpu_span *span)
@@ -293,21 +304,21 @@ static long write_open(__u32 cpu, void *ctx)
 		struct cpu_span span = state->hardirq;
 
 		span.values[0] = intern_text(span.values[0]);
-		write_span(&span, HARDIRQ_VALUES, cpu, closed_at);
+		write_span(&span, HARDIRQ_VALUES, NULL, cpu, closed_at);
 	}
 	if (span_is_open(&state->softirq))
-		write_span(&state->softirq, SOFTIRQ_VALUES, cpu, closed_at);
+		write_span(&state->softirq, SOFTIRQ_VALUES, NULL, cpu, closed_at);
 	if (span_is_open(&state->vector)) {
 		if (state->vector.type == TYPE_IPI)
-			write_span(&state->vector, IPI_VALUES, cpu, closed_at);
+			write_span(&state->vector, IPI_VALUES, NULL, cpu, closed_at);
 		else
-			write_span(&state->vector, TIMER_VALUES, cpu, closed_at);
+			write_span(&state->vector, TIMER_VALUES, NULL, cpu, closed_at);
 	}
 	if (span_is_open(&state->call)) {
 		struct cpu_span span = state->call;
 
 		span.values[0] = intern_symbol(span.values[0]);
-		write_span(&span, CALL_VALUES, cpu, closed_at);
+		write_span(&span, CALL_VALUES, NULL, cpu, closed_at);
 	}
 	return 0;
 }

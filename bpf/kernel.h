@@ -51,6 +51,7 @@ enum {
 
 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x10
+#define PF_WQ_WORKER 0x20
 #define PF_USER_WORKER 0x4000 /* since 6.4, see worker_flags() */
 #define PF_KTHREAD 0x200000
 #define TASK_UNINTERRUPTIBLE 0x2

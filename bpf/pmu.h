@@ -31,21 +31,25 @@ static __always_inline bool wants_pmu_sample(struct task_struct *task)
 	return armed && task->pid && passes_filter_noinline(task);
 }
 
-static __always_inline void write_pmu_sample(struct task_struct *task, __u64 cookie, __u64 period, const struct rec_stacks *stacks)
+static __always_inline void write_pmu_sample(struct task_struct *task, __u64 cookie, __u64 period, const struct rec_stacks *stacks,
+					     const struct counts *counts)
 {
 	struct rec_tracepoint *rec;
 	struct rec_pmu_sample *to;
+	__u32 length = sizeof(*to) + (counts ? counts_size() : 0);
 
-	rec = reserve_source(task->pid, MISSING_PMU, sizeof(*rec) + sizeof(*to));
+	rec = reserve_source(task->pid, MISSING_PMU, sizeof(*rec) + length);
 	if (!rec)
 		return;
 	rec->start = 0;
 	rec->type = TYPE_TRACEPOINT + (cookie >> 32);
-	rec->length = sizeof(*to);
+	rec->length = length;
 	to = (void *)rec->bytes;
 	to->stacks = *stacks;
 	to->period = period;
-	submit(rec, sizeof(*rec) + sizeof(*to));
+	if (counts)
+		write_counts((void *)(to + 1), counts);
+	submit(rec, sizeof(*rec) + length);
 }
 
 SEC("perf_event")
@@ -53,12 +57,14 @@ int pmu_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct rec_stacks stacks = {};
+	const struct counts *counts;
 
 	if (!wants_pmu_sample(task))
 		return 0;
+	counts = count_sample(task->pid);
 	if ((source_kernel || source_user) && may_define())
 		take_event_stacks(ctx, task, source_user, source_kernel, &stacks);
-	write_pmu_sample(task, bpf_get_attach_cookie(ctx), ctx->sample_period, &stacks);
+	write_pmu_sample(task, bpf_get_attach_cookie(ctx), ctx->sample_period, &stacks, counts);
 	return 0;
 }
 
@@ -70,6 +76,7 @@ int pmu_tracepoint(void *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx), period, hits;
 	__u32 only = 0, event = cookie & (PMU_EVENTS - 1);
 	struct rec_stacks stacks = {};
+	const struct counts *counts;
 	struct pmu_hits *count;
 
 	if (!wants_pmu_sample(task))
@@ -82,8 +89,9 @@ int pmu_tracepoint(void *ctx)
 	if (hits < period)
 		return 1;
 	count->of[event] = 0;
+	counts = count_sample(task->pid);
 	take_source_stacks(ctx, task, &stacks);
-	write_pmu_sample(task, cookie, hits, &stacks);
+	write_pmu_sample(task, cookie, hits, &stacks, counts);
 	return 1;
 }
 

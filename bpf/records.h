@@ -117,10 +117,13 @@ struct rec_parts {
 enum rec_part {
 	PART_STACKS = 1, /* struct rec_stacks: of the previous thread of a switch, of a waker */
 	PART_WAIT = 2,	 /* struct rec_wait_part: of the previous thread of a switch */
-	PART_COUNTS = 4, /* struct rec_counts_part: of the previous thread of a switch */
+	PART_COUNTS = 4, /* struct rec_counts_part: of the previous thread of a switch, of a sample */
 };
 
-/* What the counters of --pmu have counted while a thread was on its CPU. */
+/*
+ * What the counters of --pmu have counted while a thread was on its CPU, up to its switch or a sample. In a rec_typed of a span it may follow the
+ * values, and in a sample of such an event the rec_pmu_sample: what was counted in the span, or up to the sample.
+ */
 struct rec_counts_part {
 	__u8 unknown; /* by counter: its value means nothing */
 	__u8 scaled;  /* by counter: it counted for a part of the time, and the value is an estimate for all of it */

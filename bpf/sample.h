@@ -14,9 +14,11 @@ SEC("perf_event")
 int sample(void *ctx)
 {
 	struct stack_ref kernel = {}, user = {};
+	const struct counts *counts;
 	struct task_struct *task;
 	struct rec_sample *rec;
 	struct scratch *s;
+	__u32 size;
 
 	if (!armed)
 		return 0;
@@ -25,6 +27,7 @@ int sample(void *ctx)
 	task = bpf_get_current_task_btf();
 	if (!task->pid || !passes_filter(task))
 		return 0;
+	counts = count_sample(task->pid);
 	if (sample_kernel || sample_user) {
 		s = get_scratch(REC_SAMPLE);
 		if (!s)
@@ -35,14 +38,15 @@ int sample(void *ctx)
 			kernel = kernel_stack(ctx, s, task, 0);
 		put_scratch(s);
 	}
-	rec = reserve(REC_SAMPLE, REC_SUBJECT | (user.lost || kernel.lost ? REC_CUT : 0), task->pid, sizeof(*rec));
+	size = sizeof(*rec) + trailing_counts_size(counts);
+	rec = reserve(REC_SAMPLE, REC_SUBJECT | (user.lost || kernel.lost ? REC_CUT : 0), task->pid, size);
 	if (!rec)
 		return 0;
 	rec->user = user.id;
 	rec->kernel = kernel.id;
 	rec->pid = task->tgid;
 	rec->source = SOURCE_TIMER;
-	submit(rec, sizeof(*rec));
+	submit(rec, size | write_trailing_counts(rec + 1, counts));
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static __always_inline bool announce_return(struct task_struct *next, __u8 flags
 struct record_parts {
 	struct rec_stacks stacks;
 	struct rec_wait_part wait;
-	const struct counter_states *counts;
+	const struct counts *counts;
 	__u16 mask; /* enum rec_part of what there is */
 };
 
@@ -174,6 +174,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		parts.counts = count_interval(cpu, prev->pid, flags & REC_OBJECT ? next->pid : 0);
 		if (parts.counts && flags & REC_SUBJECT)
 			parts.mask |= PART_COUNTS;
+		count_work(prev, parts.counts);
 	}
 	if (flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD))
 		describe_departure(ctx, prev, prev_state, &parts);

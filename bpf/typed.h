@@ -46,6 +46,14 @@ static __always_inline void submit_typed(__u64 *values, __u32 count)
 	submit((struct rec_typed *)values - 1, sizeof(struct rec_typed) + count * sizeof(__u64));
 }
 
+/* The same of an event with counts behind its values; NULL: it has none. */
+static __always_inline void submit_counted(__u64 *values, __u32 count, const struct counts *counts)
+{
+	if (counts)
+		write_counts((void *)(values + count), counts);
+	submit_typed(values, count + counts_words(counts));
+}
+
 /* A text that is being written: once a generation, like a stack. */
 struct new_text {
 	struct rec_text *rec; /* NULL: it was written before, or there is no room for it */

@@ -47,13 +47,17 @@ int BPF_PROG(workqueue_execute_start, struct work_struct *work)
 	span->function = (__u64)work->func;
 	span->work = (__u64)work;
 	span->delay = queued_for(&queued, span->start);
+	begin_work_counts(task);
 	return 0;
 }
 
-static __always_inline void write_work(struct task_struct *task, const struct work_span *span, __u64 at)
+#define WORK_VALUES 3
+
+/* counts may be NULL. */
+static __always_inline void write_work(struct task_struct *task, const struct work_span *span, const struct counts *counts, __u64 at)
 {
 	__u64 function = intern_symbol(span->function);
-	__u64 *values = reserve_typed_of(task->pid, TYPE_WORK, span->start, 3);
+	__u64 *values = reserve_typed_of(task->pid, TYPE_WORK, span->start, WORK_VALUES + counts_words(counts));
 
 	if (!values)
 		return;
@@ -62,7 +66,7 @@ static __always_inline void write_work(struct task_struct *task, const struct wo
 	values[2] = span->work;
 	if (at)
 		leave_open(values, task->thread_info.cpu, at);
-	submit_typed(values, 3);
+	submit_counted(values, WORK_VALUES, counts);
 }
 
 SEC("tp_btf/workqueue_execute_end")
@@ -78,7 +82,7 @@ int workqueue_execute_end(void *ctx)
 		return 0;
 	}
 	if (within_limit(TYPE_WORK))
-		write_work(task, span, 0);
+		write_work(task, span, end_work_counts(task), 0);
 	span->start = 0;
 	return 0;
 }
@@ -94,7 +98,7 @@ int open_work(struct bpf_iter__task *ctx)
 		return 0;
 	span = bpf_task_storage_get(&work_spans, task, NULL, 0);
 	if (span && is_open(span->start, span->end))
-		write_work(task, span, closed_at);
+		write_work(task, span, NULL, closed_at);
 	return 0;
 }
 

@@ -37,6 +37,7 @@
 #include "blocked.h"
 #include "interrupt.h"
 #include "counters.h"
+#include "workcounts.h"
 #include "sched.h"
 #include "sample.h"
 #include "typed.h"

@@ -50,11 +50,14 @@ const (
 	wprofMapRingRequests                = "ring_requests"
 	wprofMapRings                       = "rings"
 	wprofMapRssWritten                  = "rss_written"
+	wprofMapSampleCounts                = "sample_counts"
 	wprofMapScratch                     = "scratch"
+	wprofMapSpanCounts                  = "span_counts"
 	wprofMapSpinning                    = "spinning"
 	wprofMapTracepoints                 = "tracepoints"
 	wprofMapUnwindWakeups               = "unwind_wakeups"
 	wprofMapWakeups                     = "wakeups"
+	wprofMapWorkCounts                  = "work_counts"
 	wprofMapWorkSpans                   = "work_spans"
 	wprofMapWrittenCgroups              = "written_cgroups"
 	wprofMapWrittenStacks               = "written_stacks"
@@ -244,6 +247,7 @@ const (
 	wprofVarWakeBytes                   = "wake_bytes"
 	wprofVarWakerKernel                 = "waker_kernel"
 	wprofVarWakerUser                   = "waker_user"
+	wprofVarWorkCounted                 = "work_counted"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -445,11 +449,14 @@ type wprofMapSpecs struct {
 	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	RssWritten     *ebpf.MapSpec `ebpf:"rss_written"`
+	SampleCounts   *ebpf.MapSpec `ebpf:"sample_counts"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	SpanCounts     *ebpf.MapSpec `ebpf:"span_counts"`
 	Spinning       *ebpf.MapSpec `ebpf:"spinning"`
 	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
 	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
+	WorkCounts     *ebpf.MapSpec `ebpf:"work_counts"`
 	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
 	WrittenCgroups *ebpf.MapSpec `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
@@ -528,6 +535,7 @@ type wprofVariableSpecs struct {
 	WakeBytes        *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel      *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser        *ebpf.VariableSpec `ebpf:"waker_user"`
+	WorkCounted      *ebpf.VariableSpec `ebpf:"work_counted"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -584,11 +592,14 @@ type wprofMaps struct {
 	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	RssWritten     *ebpf.Map `ebpf:"rss_written"`
+	SampleCounts   *ebpf.Map `ebpf:"sample_counts"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	SpanCounts     *ebpf.Map `ebpf:"span_counts"`
 	Spinning       *ebpf.Map `ebpf:"spinning"`
 	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
 	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
+	WorkCounts     *ebpf.Map `ebpf:"work_counts"`
 	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
 	WrittenCgroups *ebpf.Map `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
@@ -630,11 +641,14 @@ func (m *wprofMaps) Close() error {
 		m.RingRequests,
 		m.Rings,
 		m.RssWritten,
+		m.SampleCounts,
 		m.Scratch,
+		m.SpanCounts,
 		m.Spinning,
 		m.Tracepoints,
 		m.UnwindWakeups,
 		m.Wakeups,
+		m.WorkCounts,
 		m.WorkSpans,
 		m.WrittenCgroups,
 		m.WrittenStacks,
@@ -714,6 +728,7 @@ type wprofVariables struct {
 	WakeBytes        *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel      *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser        *ebpf.Variable `ebpf:"waker_user"`
+	WorkCounted      *ebpf.Variable `ebpf:"work_counted"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.

@@ -51,7 +51,9 @@ const (
 	wprofMapRingRequests                = "ring_requests"
 	wprofMapRings                       = "rings"
 	wprofMapRssWritten                  = "rss_written"
+	wprofMapSampleCounts                = "sample_counts"
 	wprofMapScratch                     = "scratch"
+	wprofMapSpanCounts                  = "span_counts"
 	wprofMapSpinning                    = "spinning"
 	wprofMapTracepoints                 = "tracepoints"
 	wprofMapUnwindChunks                = "unwind_chunks"
@@ -60,6 +62,7 @@ const (
 	wprofMapUnwindWakeups               = "unwind_wakeups"
 	wprofMapUserMemos                   = "user_memos"
 	wprofMapWakeups                     = "wakeups"
+	wprofMapWorkCounts                  = "work_counts"
 	wprofMapWorkSpans                   = "work_spans"
 	wprofMapWrittenCgroups              = "written_cgroups"
 	wprofMapWrittenStacks               = "written_stacks"
@@ -254,6 +257,7 @@ const (
 	wprofVarWakeBytes                   = "wake_bytes"
 	wprofVarWakerKernel                 = "waker_kernel"
 	wprofVarWakerUser                   = "waker_user"
+	wprofVarWorkCounted                 = "work_counted"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -456,7 +460,9 @@ type wprofMapSpecs struct {
 	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	RssWritten     *ebpf.MapSpec `ebpf:"rss_written"`
+	SampleCounts   *ebpf.MapSpec `ebpf:"sample_counts"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	SpanCounts     *ebpf.MapSpec `ebpf:"span_counts"`
 	Spinning       *ebpf.MapSpec `ebpf:"spinning"`
 	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
@@ -465,6 +471,7 @@ type wprofMapSpecs struct {
 	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
 	UserMemos      *ebpf.MapSpec `ebpf:"user_memos"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
+	WorkCounts     *ebpf.MapSpec `ebpf:"work_counts"`
 	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
 	WrittenCgroups *ebpf.MapSpec `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
@@ -548,6 +555,7 @@ type wprofVariableSpecs struct {
 	WakeBytes            *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.VariableSpec `ebpf:"waker_user"`
+	WorkCounted          *ebpf.VariableSpec `ebpf:"work_counted"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -605,7 +613,9 @@ type wprofMaps struct {
 	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	RssWritten     *ebpf.Map `ebpf:"rss_written"`
+	SampleCounts   *ebpf.Map `ebpf:"sample_counts"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	SpanCounts     *ebpf.Map `ebpf:"span_counts"`
 	Spinning       *ebpf.Map `ebpf:"spinning"`
 	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
 	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
@@ -614,6 +624,7 @@ type wprofMaps struct {
 	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
 	UserMemos      *ebpf.Map `ebpf:"user_memos"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
+	WorkCounts     *ebpf.Map `ebpf:"work_counts"`
 	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
 	WrittenCgroups *ebpf.Map `ebpf:"written_cgroups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
@@ -656,7 +667,9 @@ func (m *wprofMaps) Close() error {
 		m.RingRequests,
 		m.Rings,
 		m.RssWritten,
+		m.SampleCounts,
 		m.Scratch,
+		m.SpanCounts,
 		m.Spinning,
 		m.Tracepoints,
 		m.UnwindChunks,
@@ -665,6 +678,7 @@ func (m *wprofMaps) Close() error {
 		m.UnwindWakeups,
 		m.UserMemos,
 		m.Wakeups,
+		m.WorkCounts,
 		m.WorkSpans,
 		m.WrittenCgroups,
 		m.WrittenStacks,
@@ -749,6 +763,7 @@ type wprofVariables struct {
 	WakeBytes            *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.Variable `ebpf:"waker_user"`
+	WorkCounted          *ebpf.Variable `ebpf:"work_counted"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.
