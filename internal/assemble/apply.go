@@ -22,7 +22,7 @@ type applier struct {
 	plain    [format.MaxKind + 1]*plainRecord
 	code     *code
 
-	counts     []format.Count // of the current switch
+	counts     []format.Count // of the current event
 	countsData []byte
 
 	ended map[spanKey]bool // spans after the close; true: a list has it

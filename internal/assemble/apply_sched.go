@@ -58,7 +58,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 			}
 		}
 		if prev.visible {
-			a.setCounts(e, b)
+			a.setCounts(e, b, ringdata.SwitchSize, format.SwitchHasCounts)
 		}
 		if err := a.out.write(e, at); err != nil {
 			return err

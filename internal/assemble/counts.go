@@ -7,23 +7,33 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// setCounts sets what counters have counted while the leaving thread was on the CPU, which stands behind the other parts of a switch.
-func (a *applier) setCounts(e *format.Event, b []byte) {
-	if b[ringdata.HdrFlags]&ringdata.FlagParts == 0 || len(b) < countsPlace+ringdata.CountsPartSize {
-		return
+// countsOf returns what a struct rec_counts_part has as events have it; empty: nothing is known. It is valid until the next call.
+func (a *applier) countsOf(part []byte) []byte {
+	a.countsData = a.countsData[:0]
+	if len(part) < ringdata.CountsPartSize {
+		return nil
 	}
-	part := b[countsPlace:]
 	unknown, scaled := part[ringdata.CountsPartUnknown], part[ringdata.CountsPartScaled]
 	a.counts = a.counts[:0]
 	for i, words := 0, part[ringdata.CountsPartValues:]; len(words) >= 8 && i < ringdata.MaxCounters; i, words = i+1, words[8:] {
 		a.counts = append(a.counts, format.Count{
-			Number: binary.LittleEndian.Uint64(words), Known: unknown>>i&1 == 0, Scaled: scaled>>i&1 != 0,
+			// Of a work item it is a sum of estimates, less one.
+			Number: uint64(max(0, int64(binary.LittleEndian.Uint64(words)))), Known: unknown>>i&1 == 0, Scaled: scaled>>i&1 != 0,
 		})
 	}
-	a.countsData = format.AppendCounts(a.countsData[:0], a.counts)
-	e.Flags |= format.SwitchHasCounts
-	e.Data = a.countsData
+	a.countsData = format.AppendCounts(a.countsData, a.counts)
+	return a.countsData
 }
 
-// countsPlace is where the counts are in an unpacked switch.
-const countsPlace = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
+// setCounts sets what counters have counted while a thread was on its CPU. The counts stand behind the other parts of a record whose own
+// length is size; has is the flag of the event's field.
+func (a *applier) setCounts(e *format.Event, b []byte, size int, has format.Flags) {
+	if b[ringdata.HdrFlags]&ringdata.FlagParts == 0 {
+		return
+	}
+	if at := size + ringdata.StacksSize + ringdata.WaitPartSize; len(b) > at {
+		if e.Data = a.countsOf(b[at:]); len(e.Data) > 0 {
+			e.Flags |= has
+		}
+	}
+}

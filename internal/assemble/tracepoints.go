@@ -140,8 +140,12 @@ func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32,
 	return a.out.write(e, e.Time)
 }
 
-// refer makes a value that names a stack or a thread one of the stream.
+// refer makes a value that names a stack or a thread one of the stream, and counts those of the stream.
 func (a *applier) refer(v *format.Value, p *tracepoint.Place, record []byte, at int64) {
+	if v.Field.Hint == uint32(format.ValueHint_HINT_COUNTS) {
+		v.Bytes = a.countsOf(v.Bytes)
+		return
+	}
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_STACK:
 		if p.Offset+ringdata.StacksSize <= len(record) {

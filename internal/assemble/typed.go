@@ -23,6 +23,7 @@ type typeTable struct {
 type typeDef struct {
 	of      sources.Type
 	section uint32 // number of the section in which it is defined
+	counted bool   // it has the field of what was counted
 }
 
 // markType is the type of marks.
@@ -130,6 +131,9 @@ func (t *typeTable) define(s *stream, number uint32) *sources.Type {
 	}
 	if d.section != s.section {
 		d.section = s.section
+		if d.of.Counted && !d.counted && len(s.session.Counters) > 0 {
+			d.counted, d.of.Def.Fields = true, append(d.of.Def.Fields, sources.Counts())
+		}
 		_ = s.w.DefineType(d.of.Def)
 		s.defined()
 	}
@@ -206,7 +210,7 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	return a.out.write(e, at)
 }
 
-// typedValues appends the values of a record with a word or more for each field; ok false: the record is damaged.
+// typedValues appends the values of a record with a word or more for each field, and perhaps counts; ok false: the record is damaged.
 func (a *applier) typedValues(values []format.Value, t *sources.Type, b []byte, at int64) (all []format.Value, ok bool) {
 	if len(b) < ringdata.TypedValues+8*t.Words() {
 		return nil, false
@@ -220,6 +224,8 @@ func (a *applier) typedValues(values []format.Value, t *sources.Type, b []byte, 
 			v.Number = uint64(a.code.stack(user, kernel, at))
 		case format.ValueType_VALUE_STRING:
 			v.Bytes = endpoint(words)
+		case format.ValueType_VALUE_BYTES:
+			v.Bytes = a.countsOf(words)
 		default:
 			v.Number = a.typedNumber(f, binary.LittleEndian.Uint64(words))
 		}

@@ -16,7 +16,7 @@ import (
 func PMUFlag() cli.Flag {
 	return cli.Flag{
 		Name: "pmu", Kind: cli.List, Value: "EVENT", Check: checkCounter,
-		Usage: fmt.Sprintf("Count an event of performance counters, separately for each time that a thread is on a CPU. EVENT is written as for perf: "+
+		Usage: fmt.Sprintf("Count an event of performance counters, separately for each time that a thread is on a CPU, for each interrupt and work item (-f irq), and up to each sample. EVENT is written as for perf: "+
 			"cycles:u, LLC-load-misses, r003c, cpu/event=0x3c,umask=1/, page-faults, sched:sched_switch. derived:NAME=EVENT/EVENT is one event divided by another, as in "+
 			"derived:ipc=instructions/cycles. Up to %d events. -Spmu=EVENT samples one.", bpf.MaxCounters),
 	}

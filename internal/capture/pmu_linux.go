@@ -12,6 +12,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/pmu"
 	"wprof/internal/ringdata"
+	"wprof/internal/sources"
 	"wprof/internal/tracefs"
 	"wprof/internal/tracepoint"
 )
@@ -95,7 +96,7 @@ func planPMU(cfg *Config) error {
 		if event.Tracepoint != "" && slices.ContainsFunc(cfg.Kernel.PMU, func(have bpf.PMUSample) bool { return have.Event.Tracepoint == event.Tracepoint }) {
 			return cli.Usagef("--stacks: the tracepoint %s is sampled already: leave one out", event.Tracepoint)
 		}
-		typed, err := pmuType(event)
+		typed, err := pmuType(event, len(cfg.Kernel.Counters))
 		if err != nil {
 			return cli.Usagef("--stacks: %w", err)
 		}
@@ -126,8 +127,8 @@ func rateOf(s pmuSample, e *pmu.Event) pmu.Rate {
 	return pmu.Rate{Frequency: pmu.DefaultFrequency}
 }
 
-// pmuType is the event type of an event's samples, with the places of struct rec_pmu_sample.
-func pmuType(e *pmu.Event) (*tracepoint.Tracepoint, error) {
+// pmuType is the event type of an event's samples, with the places of struct rec_pmu_sample and of what a number of counters has counted.
+func pmuType(e *pmu.Event, counters int) (*tracepoint.Tracepoint, error) {
 	def := &format.EventType{
 		Name: []byte(e.Name), Group: []byte(format.GroupPMU), On: uint32(format.TypeTrack_TRACK_THREAD), Track: []byte(e.Name), Colour: []byte(e.Name),
 		Shape: uint32(format.TypeShape_SHAPE_INSTANT),
@@ -136,12 +137,15 @@ func pmuType(e *pmu.Event) (*tracepoint.Tracepoint, error) {
 			{Name: []byte(format.FieldPeriod), Type: uint32(format.ValueType_VALUE_UINT)},
 		},
 	}
+	places := []tracepoint.Place{{Offset: ringdata.PmuSampleStacks, Size: 8}, {Offset: ringdata.PmuSamplePeriod, Size: 8}}
+	if counters > 0 {
+		def.Fields = append(def.Fields, sources.Counts())
+		places = append(places, tracepoint.Place{Offset: ringdata.PmuSampleSize, Size: ringdata.CountsPartSize + 8*counters})
+	}
 	if problem := def.Problem(); problem != "" {
 		return nil, errors.New(problem)
 	}
-	return &tracepoint.Tracepoint{Group: format.GroupPMU, Name: e.Name, Layout: tracepoint.Layout{
-		Def: def, Places: []tracepoint.Place{{Offset: ringdata.PmuSampleStacks, Size: 8}, {Offset: ringdata.PmuSamplePeriod, Size: 8}},
-	}}, nil
+	return &tracepoint.Tracepoint{Group: format.GroupPMU, Name: e.Name, Layout: tracepoint.Layout{Def: def, Places: places}}, nil
 }
 
 // pmuSamples describes the events that are sampled: page-faults@period=1.

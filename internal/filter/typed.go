@@ -22,8 +22,20 @@ func (f *Filter) readTyped(e *format.Event) bool {
 	var ok bool
 	if f.values, ok = t.AppendValues(f.values[:0], e); !ok {
 		f.impossible(fmt.Sprintf("a typed event does not have the values of its type, %d", t.Id))
+		return false
 	}
-	return ok
+	f.cutCounts(t, e)
+	return true
+}
+
+// cutCounts removes what counters have counted in a span that is cut at the end of the range: how much of it was before that is not known.
+func (f *Filter) cutCounts(t *format.EventType, e *format.Event) {
+	at := t.CountersField()
+	if at < 0 || e.Flags&format.FlagOpen == 0 || len(f.values[at].Bytes) == 0 {
+		return
+	}
+	f.values[at].Bytes = nil
+	e.Data, _ = t.AppendTyped(nil, f.values, e.TimeBase()) // the values are those of the type
 }
 
 // defineTyped writes the type of an event, and what its values refer to.

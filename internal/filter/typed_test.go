@@ -128,6 +128,28 @@ block events state
 `)
 }
 
+// How much of what was counted in a span was counted before the end of the range is not known.
+func TestSpansThatAreCutHaveNoCounts(t *testing.T) {
+	expect(t, `eventtype 3 name="work" shape=span
+  field "delay" type=uint
+  field "counts" type=bytes hint=counts
+0 cpu0 state_cpu 2 prio=120
+200 cpu0 typed 2 type=3 start=100 .delay=1 .counts="\x03"
+900 cpu0 typed 2 type=3 start=400 .delay=2 .counts="\x05"
+`, Options{Threads: Spec{ThreadNames: []string{"ping"}}, End: ms(500)}, `
+block definitions
+  task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
+  eventtype 3 name="work" shape=span
+    field "delay" type=uint
+    field "counts" type=bytes hint=counts
+block events state
+  +0000 cpu0 state_cpu 2 prio=120
+  +0200 cpu0 typed 2 type=3 start=+0100 .delay=1 .counts="\x03"
+  +0500 cpu0 typed 2 type=3 start=+0400 .delay=2 .counts="" open
+  +0500 cpu0 state_cpu 2 prio=120 open
+`)
+}
+
 // A span that crosses the end of the range may end in a later epoch, where all ids are others.
 func TestSpansThatEndInALaterEpoch(t *testing.T) {
 	const epoch = "end last=false\nsection continues\ntask 9 tid=20 pid=20 comm=renamed process_comm=ping start=5\ntask 2 tid=30 pid=30 comm=pong start=6\n"

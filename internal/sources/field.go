@@ -92,8 +92,18 @@ func instant(name, group, track string, on format.TypeTrack, fields ...*format.T
 	}
 }
 
-// Words is how many words of a record a field takes.
+// Counts is the field with what the session's counters have counted.
+func Counts() *format.TypeField {
+	f := Field("counts", format.ValueType_VALUE_BYTES)
+	f.Hint = uint32(format.ValueHint_HINT_COUNTS)
+	return f
+}
+
+// Words is how many words of a record a field takes at least: counts may be missing.
 func Words(f *format.TypeField) int {
+	if f.Hint == uint32(format.ValueHint_HINT_COUNTS) {
+		return 0
+	}
 	switch format.ValueType(f.Type) {
 	case format.ValueType_VALUE_STACK:
 		return ringdata.StacksSize / 8

@@ -20,28 +20,28 @@ func interruptTypes() []Type {
 	sender := orUnknown(Field("sender", format.ValueType_VALUE_INT))
 	return []Type{
 		{
-			Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
+			Counted: true, Number: ringdata.TypeHardirq, Feature: "hardirq", Doc: "handlers of hard interrupts",
 			Programs: append(pair("irq_handler"), openInterrupts()),
 			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "hardirq", name(Field("handler", format.ValueType_VALUE_TEXT)),
 				Field("irq", format.ValueType_VALUE_UINT), Field("handled", format.ValueType_VALUE_BOOL)),
 		},
 		{
-			Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
+			Counted: true, Number: ringdata.TypeSoftirq, Feature: "softirq", Doc: "soft interrupts",
 			Programs: append(pair("softirq"), Program{Name: "softirq_raise"}, openInterrupts()),
 			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_SOFT, "softirq", name(enum("vector", softirqs()...)), delay, own),
 		},
 		{
-			Number: ringdata.TypeTimer, Feature: "ticks", Doc: "interrupts of the CPUs' own timers (x86)",
+			Counted: true, Number: ringdata.TypeTimer, Feature: "ticks", Doc: "interrupts of the CPUs' own timers (x86)",
 			Programs: append(pair("local_timer"), openInterrupts()),
 			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "local_timer"),
 		},
 		{
-			Number: ringdata.TypeIpi, Feature: "ipi", Doc: "interrupts between CPUs (x86), and the functions that they call (since 6.4)",
+			Counted: true, Number: ringdata.TypeIpi, Feature: "ipi", Doc: "interrupts between CPUs (x86), and the functions that they call (since 6.4)",
 			Programs: append(pair("reschedule", "call_function", "call_function_single", "irq_work"), Program{Name: "ipi_send_cpu", Optional: true}, openInterrupts()),
 			Def:      interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi", name(enum("reason", ipis()...)), delay, sender),
 		},
 		{
-			Number: ringdata.TypeCall, Feature: "ipi",
+			Counted: true, Number: ringdata.TypeCall, Feature: "ipi",
 			Programs: []Program{
 				{Name: "csd_queue_cpu", Optional: true}, {Name: "csd_function_entry", Optional: true},
 				{Name: "csd_function_exit", Writes: true, Optional: true}, openInterrupts(),
@@ -49,7 +49,7 @@ func interruptTypes() []Type {
 			Def: interrupt(format.TypeInterrupts_INTERRUPTS_HARD, "ipi_call", function, delay, sender, own),
 		},
 		{
-			Number: ringdata.TypeWork, Feature: "wq", Doc: "work items of workqueues",
+			Counted: true, Number: ringdata.TypeWork, Feature: "wq", Doc: "work items of workqueues",
 			Programs: []Program{
 				{Name: "workqueue_queue_work"}, {Name: "workqueue_execute_start"}, {Name: "workqueue_execute_end", Writes: true},
 				{Name: "open_work", AtClose: true},

@@ -17,6 +17,7 @@ type Type struct {
 	Doc      string // what it shows; of a feature with several types only the first one has it
 	Programs []Program
 	Def      *format.EventType // without the id
+	Counted  bool              // with --pmu, a span has what was counted in it: [Counts] follows the fields
 }
 
 // HasNoThread reports whether an event with a tid has no thread: 0 is the idle thread for those that belong to a CPU.
