@@ -554,6 +554,43 @@ func TestProbesHaveTables(t *testing.T) {
 	}
 }
 
+// What counters have counted is a column of all that has counts, also beside the values of an event type.
+func TestCountsAreColumns(t *testing.T) {
+	got, _, err := write(t, fromtext.Stream(t, `
+		section host=h boot_id=b open=1
+		  counter name="cs" event="cs"
+		  counter name="half" event="x" scale="0.5"
+		task 2 tid=20 pid=20 comm="a" process_comm="a" start=5
+		eventtype 1 name="softirq" group="irq" shape=span
+		  field "delay" type=uint
+		  field "counts" type=bytes hint=counts
+		eventtype 2 name="each" group="pmu"
+		  field "period" type=uint
+		  field "counts" type=bytes hint=counts
+		+2 cpu0 sample 2 stack=0 source=0 counts="\x05\x07"
+		+3 cpu0 sample 2 stack=0 source=0
+		+4 cpu0 typed 2 type=1 start=+3 .delay=7 .counts="\x01\x0b"
+		+5 cpu0 typed 2 type=1 start=+3 .delay=8 .counts=""
+		+6 cpu0 typed 2 type=2 .period=9 .counts="\x0d\x02"
+		end close=+10
+	`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"timer":         {`"pmus":[2,1.5]`, `"pmus":[]`},
+		"typed_softirq": {`"pmus":[0,2.5]`, `"args":{"delay":8}`},
+		"pmu_event":     {`"pmus":[6,0]`},
+	} {
+		rows := got.rows(t, name)
+		for i := range want {
+			if len(rows) != len(want) || !strings.Contains(rows[i], want[i]) {
+				t.Errorf("%s: %q do not have %s", name, rows, want[i])
+			}
+		}
+	}
+}
+
 // The session has the columns of the JSON header, also of how a recording was scheduled.
 func TestSessionHasTheRequestedInstant(t *testing.T) {
 	for text, want := range map[string]string{

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"wprof/format"
-	"wprof/internal/tracks"
 )
 
 // counterSet are the counters of the current section.
@@ -21,9 +20,9 @@ func (c *counterSet) newSection(s *format.Session) {
 	}
 }
 
-// describeCounters interns what the annotations of a slice are called, before it begins.
-func (w *view) describeCounters(s *tracks.Slice) {
-	if len(s.Counts) == 0 {
+// describeCounters interns what the annotations of a slice or an instant are called, before it begins.
+func (w *view) describeCounters(counts []format.Count) {
+	if len(counts) == 0 {
 		return
 	}
 	for _, name := range w.counters.names {
@@ -31,20 +30,20 @@ func (w *view) describeCounters(s *tracks.Slice) {
 	}
 }
 
-// annotateCounts annotates a slice with what counters counted in it, and with metrics of that.
-func (w *view) annotateCounts(s *tracks.Slice) {
-	if len(s.Counts) == 0 {
+// annotateCounts annotates a slice or an instant with what counters counted, and with metrics of that.
+func (w *view) annotateCounts(counts []format.Count) {
+	if len(counts) == 0 {
 		return
 	}
-	w.counters.values = w.counters.AppendValues(w.counters.values[:0], s.Counts)
+	w.counters.values = w.counters.AppendValues(w.counters.values[:0], counts)
 	for i, v := range w.counters.values {
 		name := w.seq.annotations[w.counters.names[i]]
-		switch one := w.counters.List[i]; {
+		switch {
 		case math.IsNaN(v):
-		case one.IsMetric() || one.GetScale() != "" || i >= len(s.Counts):
-			w.seq.float(name, v)
+		case w.counters.IsNumber(i):
+			w.seq.annotate(name, annotationNumber, counts[i].Number)
 		default:
-			w.seq.annotate(name, annotationNumber, s.Counts[i].Number)
+			w.seq.float(name, v)
 		}
 	}
 }

@@ -126,8 +126,10 @@ func (w *view) sample(k *task, s *tracks.Sample, period int64) {
 	if w.on.TimerTicks {
 		of := w.stackOf(s.Stack)
 		track, name := w.track(k.thread), w.name("tick")
+		w.describeCounters(s.Counts)
 		w.seq.start(instant, track, name)
 		w.seq.category(catTimer)
+		w.annotateCounts(s.Counts)
 		w.annotateStack(of)
 		w.out = w.seq.put(w.out, w.clock.earlier(s.At))
 	}

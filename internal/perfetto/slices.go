@@ -24,7 +24,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 			waker, context, extras = w.label(s.Waker), w.context(s.Off.WokenIRQ), w.extras(s)
 			interrupt = w.interrupt(s)
 		}
-		w.describeCounters(s)
+		w.describeCounters(s.Counts)
 		w.seq.start(sliceBegin, track, name)
 	} else {
 		own = w.ownSequence(t, from)
@@ -59,7 +59,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	if w.on.Extras {
 		w.annotateExtras(s, extras)
 	}
-	w.annotateCounts(s)
+	w.annotateCounts(s.Counts)
 	w.annotateIDs(t)
 	for _, a := range [...]*tracks.Arrow{&s.Waking, &s.Arrow} {
 		if a.ID != 0 {

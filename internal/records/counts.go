@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// counters turn what switches counted into numbers in the order of the header's pmus, in which counters of later recordings follow those
+// counters turn what events counted into numbers in the order of the header's pmus, in which counters of later recordings follow those
 // of earlier ones.
 type counters struct {
 	names   []string
@@ -30,7 +30,7 @@ func (c *counters) newSection(s *format.Session) {
 	}
 }
 
-// read returns the numbers of a switch, valid until the next call.
+// read returns the numbers of an event, valid until the next call.
 func (c *counters) read(data []byte) []float64 {
 	c.counts = format.ReadCounts(c.counts[:0], data)
 	c.values = c.of.AppendValues(c.values[:0], c.counts)
@@ -44,6 +44,21 @@ func (c *counters) read(data []byte) []float64 {
 		}
 	}
 	return c.numbers
+}
+
+// setCounts sets a field to what counters have counted; empty: nothing is known.
+func (m *Maker) setCounts(r *Record, field int, counts []byte) {
+	if len(counts) > 0 {
+		r.Numbers = m.counters.read(counts)
+		r.Has |= 1 << field
+	}
+}
+
+// setTypedCounts is the same of the values of a typed event.
+func (m *Maker) setTypedCounts(r *Record, field int, t *format.EventType) {
+	if at := t.CountersField(); at >= 0 {
+		m.setCounts(r, field, m.values[at].Bytes)
+	}
 }
 
 // counterNames returns the names of a session's counters.

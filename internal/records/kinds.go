@@ -134,6 +134,7 @@ const (
 const (
 	TimerTask = iota
 	TimerStack
+	TimerCounters
 )
 
 const (
@@ -190,6 +191,7 @@ const (
 	TypedDuration
 	TypedStart
 	TypedOpen
+	TypedCounters
 	TypedArgs
 )
 
@@ -293,6 +295,7 @@ func table() []KindInfo {
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
 				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
+				sampleCountsField(),
 			},
 		},
 		{
@@ -302,7 +305,7 @@ func table() []KindInfo {
 				{Name: "pmu", Type: TypeText, Doc: "the event's name"},
 				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "number of events that the sample stands for: those since the one before"},
 				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
-				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "values of the counters"},
+				sampleCountsField(),
 			},
 		},
 		{
@@ -397,6 +400,7 @@ func table() []KindInfo {
 				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "duration of a span"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start of a span; absent if before the window"},
 				openField(),
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "of an interrupt or a work item: counted within it; null: not known"},
 				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, null for no thread or stack, for a number that is not known, and for what could not be read; bytes as hexadecimal digits, addresses and other numbers that are shown in hexadecimal as texts (0x1f), times like ts, durations like dur, enumerations by name, lists as arrays; beyond 256 KiB of texts in an event, texts are \"(left out)\""},
 			},
 		},
@@ -424,6 +428,11 @@ func probeFields(task string, fields ...Field) []Field {
 		{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
 	}
 	return append(append(all, fields...), Field{Name: "args", Type: TypeArgs, Doc: "values by name, as in args of typed; null where one could not be read"})
+}
+
+// sampleCountsField is what the counters have counted up to a sample.
+func sampleCountsField() Field {
+	return Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted since the switch to the thread; null: not known. Absent if that switch was not seen, as before the first one of a window"}
 }
 
 // openField is the field of spans that are still open.

@@ -193,6 +193,8 @@ func (m *Maker) Event(e *format.Event) error {
 	case Timer:
 		r.Tasks[0], r.Has = m.subject(e), 1<<TimerTask
 		m.stack(r, TimerStack, 0, e.Sample().Stack())
+		counts, _ := e.Sample().Counts()
+		m.setCounts(r, TimerCounters, counts)
 	case Fork:
 		r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Fork().Child()), 1<<ForkTask|1<<ForkChild
 	case Exec:

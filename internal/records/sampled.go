@@ -17,6 +17,7 @@ func (m *Maker) fillSampled(r *Record, e *format.Event) {
 	if stack := stackField(t); stack >= 0 && !m.values[stack].IsUnknown() {
 		m.stack(r, PMUStack, 1, format.StackID(m.values[stack].ID()))
 	}
+	m.setTypedCounts(r, PMUCounters, t)
 }
 
 const maxInt = 1<<63 - 1

@@ -43,10 +43,8 @@ func (m *Maker) fillSwitch(r *Record, e *format.Event) {
 	if e.Flags&format.FlagObject != 0 {
 		m.fillOffCPU(r, e)
 	}
-	if counts, has := v.Counts(); has {
-		r.Numbers = m.counters.read(counts)
-		r.Has |= 1 << SwitchPMUs
-	}
+	counts, _ := v.Counts()
+	m.setCounts(r, SwitchPMUs, counts)
 	m.fillInterrupts(r, e)
 	if m.left != nil {
 		m.left.fill(r)

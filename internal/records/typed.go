@@ -58,6 +58,7 @@ func (m *Maker) fillTyped(r *Record, e *format.Event) {
 	}
 	if m.readValues(t, e) {
 		m.fillArgs(r, e)
+		m.setTypedCounts(r, TypedCounters, t)
 	}
 }
 

@@ -57,7 +57,7 @@ type batch struct {
 	notes    []Note
 	rare     []func()
 	data     []byte         // of raw and instants
-	counts   []format.Count // of slices
+	counts   []format.Count // of slices and samples
 	memory   int            // bytes of data and of what items refer to
 	from, to int64          // times of the first and the last call that has one; 0: none has
 }
@@ -209,10 +209,17 @@ func (b *asyncEncoder) Slice(s *Slice) {
 	t.slices = append(t.slices, *s)
 	t.spans = append(t.spans, *s.Span)
 	t.spans[len(t.spans)-1].Thread, t.spans[len(t.spans)-1].Counts = nil, nil // the reader changes them meanwhile
-	if n := len(t.counts); len(s.Counts) > 0 {
-		t.counts = append(t.counts, s.Counts...)
-		t.slices[len(t.slices)-1].Counts = t.counts[n:len(t.counts):len(t.counts)]
+	t.slices[len(t.slices)-1].Counts = t.copiedCounts(s.Counts)
+}
+
+// copiedCounts is [batch.copied] of counts.
+func (t *batch) copiedCounts(counts []format.Count) []format.Count {
+	if len(counts) == 0 {
+		return nil
 	}
+	n := len(t.counts)
+	t.counts = append(t.counts, counts...)
+	return t.counts[n:len(t.counts):len(t.counts)]
 }
 
 // Instant implements [Encoder].
@@ -227,8 +234,10 @@ func (b *asyncEncoder) Instant(i *Instant) {
 
 // Sample implements [Encoder].
 func (b *asyncEncoder) Sample(s *Sample) {
-	b.current.add(callSample, s.At)
-	b.current.samples = append(b.current.samples, *s)
+	t := b.current
+	t.add(callSample, s.At)
+	t.samples = append(t.samples, *s)
+	t.samples[len(t.samples)-1].Counts = t.copiedCounts(s.Counts)
 }
 
 // Item implements [Encoder].

@@ -72,7 +72,7 @@ func (d *Drawer) NewSection(s *format.Session) error {
 	if d.spans != nil {
 		d.spans.NewSection(s)
 	}
-	d.Maker.NewSection()
+	d.Maker.NewSection(s)
 	d.enc.Section(s)
 	d.clocks = 0
 	d.passClocks()
@@ -217,6 +217,10 @@ func (d *Drawer) sampled(e *format.Event) {
 		return
 	}
 	d.sample = Sample{At: e.Happened(), Task: d.task(e.Task), CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.drawnStack(e.Stack())}
+	if counts, has := e.Sample().Counts(); has {
+		d.counts = format.ReadCounts(d.counts[:0], counts)
+		d.sample.Counts = d.counts
+	}
 	d.enc.Sample(&d.sample)
 }
 

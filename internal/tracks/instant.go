@@ -1,5 +1,7 @@
 package tracks
 
+import "wprof/format"
+
 // InstantKind is the kind of an [Instant].
 type InstantKind uint8
 
@@ -59,6 +61,7 @@ type Sample struct {
 	At     int64 // CLOCK_MONOTONIC ns
 	Task   *Task // nil: its definition is missing; it may be the idle task
 	CPU    uint32
-	Source uint64 // id of a [format.Source] of the session; 0: not known
-	Stack  *Stack // nil: none was taken
+	Source uint64         // id of a [format.Source] of the session; 0: not known
+	Stack  *Stack         // nil: none was taken
+	Counts []format.Count // what counters have counted since the switch to the thread, in the order of the section's; empty: not known
 }

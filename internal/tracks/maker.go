@@ -20,10 +20,11 @@ func NewMaker(defs Definitions) *Maker {
 }
 
 // NewSection is called when ids change their meaning.
-func (m *Maker) NewSection() {
+func (m *Maker) NewSection(s *format.Session) {
 	m.resolver.newSection()
 	m.typed.types.clear()
 	m.typed.names.NewSection()
+	m.typed.counting.newSection(s)
 }
 
 // Items returns the items that an event completes, valid until the next call, and whether the event's kind is drawn as items.

@@ -18,15 +18,16 @@ import (
 // typedItems makes items of typed events. It keeps the begin of a span until its end comes.
 type typedItems struct {
 	*resolver
-	types  types
-	values []format.Value
-	items  []Item
-	args   []Arg
-	buf    []byte // of a text
-	names  *label.Names
-	open   *bounded.Map[spanKey, spans]
-	count  int // of spans that have begun
-	memory int // bytes that open spans take, about
+	types    types
+	values   []format.Value
+	items    []Item
+	args     []Arg
+	buf      []byte // of a text
+	names    *label.Names
+	open     *bounded.Map[spanKey, spans]
+	count    int // of spans that have begun
+	memory   int // bytes that open spans take, about
+	counting counterArgs
 	// What events that stand for many have counted.
 	counted *bounded.Map[countKey, *counted]
 }
@@ -139,6 +140,9 @@ func (d *typedItems) crossThreads(i *Item, t *drawnType) {
 func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
 	for n := range d.values {
 		v := &d.values[n]
+		if n == t.counting {
+			d.counting.add(i, v.Bytes)
+		}
 		if v.IsUnknown() || !v.Field.IsShown() {
 			continue
 		}

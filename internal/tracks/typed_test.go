@@ -97,7 +97,7 @@ func TestSpansCrossSectionsWithTheirArguments(t *testing.T) {
 	m := NewMaker(defined{})
 	m.Items(event(1, 1, 9))
 	m.Items(event(2, 5, 7))
-	m.NewSection()
+	m.NewSection(&format.Session{})
 	if got, _ := m.Items(event(3, 2, 9)); shown(got) != "keyed 1-3" || len(got[0].Args) != 1 || got[0].Args[0].Name != "id" || got[0].Task.Def.Tid != 5 {
 		t.Errorf("got %s with %v", shown(got), got)
 	}

@@ -27,6 +27,7 @@ type drawnType struct {
 	interrupts          bool              // its spans interrupt their threads
 	own                 int               // the field of those that do not; -1: none
 	beganBy             int               // the field with the thread in which a span began; -1: none
+	counting            int               // the field of what the session's counters have counted; -1: none
 	isCounted           bool              // its events stand for many
 	counts              format.CountFields
 	isEntry             bool // its events are not drawn, because the spans of which they are the entries are
@@ -109,7 +110,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
 		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1, beganBy: -1,
-		isEntry: def.Entry,
+		isEntry: def.Entry, counting: def.CountersField(),
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD

@@ -146,7 +146,7 @@ func (c *collector) NewSection(s *format.Session) error {
 		c.selected.Clear()
 	}
 	if c.counter != nil {
-		c.counter.newSection()
+		c.counter.newSection(s)
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ func newEventCounter(c *collector) *eventCounter {
 	return n
 }
 
-func (n *eventCounter) newSection() {
-	n.pairs.NewSection()
+func (n *eventCounter) newSection(s *format.Session) {
+	n.pairs.NewSection(s)
 	n.types.Clear()
 	clear(n.labels)
 }
