@@ -74,7 +74,7 @@ const events = `
 
 func header(dur, count, lost, unit string) string {
 	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
-	return `{"version":"3.8","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_sched":true,"capture_wakeup":true,"capture_task_life":true,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","kernel_release":"6.18.0","arch":"","uuid":"dba09dbb-05e7-894c-a519-b1d46b44bf97","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
+	return `{"version":"3.9","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_sched":true,"capture_wakeup":true,"capture_task_life":true,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","kernel_release":"6.18.0","arch":"","uuid":"dba09dbb-05e7-894c-a519-b1d46b44bf97","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func run(t *testing.T, stdin []byte, args ...string) tools.Result {

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.8"
+const Version = "3.9"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
