@@ -22,10 +22,10 @@ func TestFlightRecordersMemoryAndDiskAreFlat(t *testing.T) {
 	tools.NeedPrivilege(t)
 	long := flightFor(t)
 	startLoads(t)
-	const window, room = 2 * time.Second, int64(256 << 20)
+	const window, room = 2 * time.Second, int64(1 << 30) // room for two million events a second
 	dir := tools.DiskFolder(t)
 	file := filepath.Join(dir, "x.wprof")
-	r := tools.Start(t, "-F2s,256mb", "-o", file)
+	r := tools.Start(t, "-F2s,1gb", "-o", file)
 	sizes, disk := watchFlight(t, r, file+".part", long)
 	requested := proc.Monotonic()
 	snapshot := takeSnapshot(t, r, filepath.Join(dir, "x.1.wprof"))
