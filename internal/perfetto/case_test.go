@@ -45,7 +45,7 @@ const opening1 = `
 func schedOnly() Options { return Options{Sched: true} }
 
 func everything() Options {
-	return Options{Sched: true, Threads: true, Arrows: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true}
+	return Options{Sched: true, Threads: true, Arrows: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true, Counters: true}
 }
 
 // withArrows are the default options, with the arrows from wakers and preemptors that Perfetto otherwise draws by itself.

@@ -69,10 +69,8 @@ func (w *view) countRun(v *tracks.Event) {
 	}
 	c.counts = format.ReadCounts(c.counts[:0], data)
 	from := v.Time
-	if uint64(v.CPU) < uint64(len(w.occupancy.cpus)) {
-		if one := &w.occupancy.cpus[v.CPU]; one.task != nil && one.task.IsSame(v.Task) {
-			from = min(one.since, from)
-		}
+	if one := w.occupancy.on(v.CPU); one.task != nil && one.task.IsSame(v.Task) {
+		from = min(one.since, from)
 	}
 	w.addCounts(c.cpu(w, v.CPU), v, from)
 	w.addCounts(c.process(w, v.Task), v, from)
@@ -142,7 +140,7 @@ func (w *view) reachRates(at int64) {
 	for _, r := range c.busy {
 		end := at
 		if r.item.On == format.TypeTrack_TRACK_CPU {
-			if one := &w.occupancy.cpus[r.item.CPU]; one.task != nil {
+			if one := w.occupancy.on(r.item.CPU); one.task != nil {
 				end = one.since
 			}
 		} else if first, found := since[r.item.Task.Def.Pid]; found {

@@ -62,6 +62,10 @@ func hostile(b []byte, e *format.Event) []byte {
 	if e.Kind == format.KindLost {
 		e.Args[format.LostFrom] = uint64(e.Time - int64(take()))
 	}
+	if e.Data = nil; e.Kind == format.KindSwitch && len(b) > 0 && b[0]&1 != 0 {
+		e.Flags |= format.SwitchHasCounts
+		e.Data = b[:min(len(b), 12)]
+	}
 	return b
 }
 
@@ -125,9 +129,12 @@ func FuzzEncoder(f *testing.F) {
 		nil, {Tid: 0, Flags: 2}, {Tid: 1, Pid: 1, Start: 1}, {Tid: 2, Pid: 1, Start: 2}, {Tid: 2, Pid: 2, Start: 9, Command: 2}, nil,
 		{Tid: 7, Flags: 8}, {Tid: 7, Pid: 7, Start: 3, Command: 1}, {Tid: -1, Pid: -5, Start: -1, Comm: []byte("\xff")},
 	}
+	f.Add(bytes.Repeat([]byte{0, 255, 0, 2, 40, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 255, 120, 2}, 8))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var trace bytes.Buffer
-		_, d := fed(t, &trace, tasks, everything(), &format.Session{Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}})
+		_, d := fed(t, &trace, tasks, everything(), &format.Session{
+			Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}, Counters: []*format.Counter{{Name: "a"}, {Name: "b", Scale: "1e300"}, {Name: "c", Over: 1, Under: 9}},
+		})
 		v := format.Event{Time: 1000}
 		for len(b) > 0 {
 			b = hostile(b, &v)

@@ -53,6 +53,14 @@ func (o *occupancy) rename(v *tracks.Event) {
 	}
 }
 
+// on returns the thread on a CPU.
+func (o *occupancy) on(cpu uint32) occupant {
+	if uint64(cpu) < uint64(len(o.cpus)) {
+		return o.cpus[cpu]
+	}
+	return occupant{}
+}
+
 // takes gives a CPU to a thread.
 func (o *occupancy) takes(cpu uint32, of *tracks.Task, isKnown bool, at int64) {
 	if cpu >= maxCPUs {
