@@ -53,7 +53,6 @@ func TestUnknownSourcesAreRefusedAsTheyWereTyped(t *testing.T) {
 		want string
 	}{
 		{[]string{"--list", "nosuch"}, "wprof-record: --list nosuch: neither a source nor a tracepoint of this kernel has this name; "},
-		{[]string{"--list", "tp:sched:*", "--", "ls"}, "--list records no command"},
 		{[]string{"-f", "syscall", "--limit", "tp=1k"}, "--limit: tp is not recorded: add -f tp=GROUP:NAME"},
 		{[]string{"-f", long}, "the filter of packets has 14003 bytes"},
 	} {
@@ -61,6 +60,13 @@ func TestUnknownSourcesAreRefusedAsTheyWereTyped(t *testing.T) {
 		if status, said := r.wait(), r.stderr.String(); status != 2 || !strings.Contains(said, c.want) || len(said) > 500 {
 			t.Errorf("%.60q: status %d: %q, want 2: %q", c.args, status, said, c.want)
 		}
+	}
+}
+
+func TestCommandsAreListedByTheirProgramsOnly(t *testing.T) {
+	r := recorder(t, "--list", "tp:sched:*", "--", "ls").start()
+	if status, said := r.wait(), r.stderr.String(); status != 125 || !strings.Contains(said, "--list records no command") {
+		t.Errorf("status %d: %q, want 125", status, said)
 	}
 }
 
