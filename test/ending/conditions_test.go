@@ -38,6 +38,7 @@ func startNamed(t testing.TB, name, program string, args ...string) *exec.Cmd {
 // Each condition leads to a snapshot with what caused it, and what does not fulfil it leads to none.
 func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 	tools.NeedPrivilege(t)
+	own := fmt.Sprintf("w%d-", os.Getpid()) // others that test here have names like these
 	for name, c := range map[string]struct {
 		condition string
 		flags     []string
@@ -46,52 +47,52 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		want      string // regular expression
 	}{
 		"a thread off its CPU": {
-			condition: "offcpu:wprof-nap*>300ms", flags: []string{"-n", "wprof-*"},
+			condition: "offcpu:" + own + "nap*>300ms", flags: []string{"-n", own + "*"},
 			harmless: func(t *testing.T) {
-				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
-				must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.5").Wait())
+				must(t, startNamed(t, own+"nap", "/bin/sleep", "0.1").Wait())
+				must(t, startNamed(t, own+"other", "/bin/sleep", "0.5").Wait())
 			},
 			cause: func(t *testing.T, _ *tools.Recorder) {
-				must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait())
+				must(t, startNamed(t, own+"nap2", "/bin/sleep", "0.5").Wait())
 			},
-			want: `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
 		},
 		"a thread off its CPU while the recorder does not run": {
-			condition: "offcpu:wprof-nap*>300ms", flags: []string{"-n", "wprof-*"},
-			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait()) },
+			condition: "offcpu:" + own + "nap*>300ms", flags: []string{"-n", own + "*"},
+			harmless: func(t *testing.T) { must(t, startNamed(t, own+"nap", "/bin/sleep", "0.1").Wait()) },
 			cause: func(t *testing.T, r *tools.Recorder) {
 				must(t, r.Cmd.Process.Signal(syscall.SIGSTOP))
-				must(t, startNamed(t, "wprof-nap2", "/bin/sleep", "0.5").Wait())
+				must(t, startNamed(t, own+"nap2", "/bin/sleep", "0.5").Wait())
 				must(t, r.Cmd.Process.Signal(syscall.SIGCONT))
 			},
-			want: `offcpu:wprof-nap\*>300ms: thread \d+ \(wprof-nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
 		},
 		"a thread that waits for a CPU": {
-			condition: "runq:wprof-hog>15ms", flags: []string{"-n", "wprof-*"},
+			condition: "runq:" + own + "hog>15ms", flags: []string{"-n", own + "*"},
 			harmless: func(t *testing.T) {
-				_ = startNamed(t, "wprof-other", tools.Path("steady"))
-				_ = startNamed(t, "wprof-other", tools.Path("steady"))
+				_ = startNamed(t, own+"other", tools.Path("steady"))
+				_ = startNamed(t, own+"other", tools.Path("steady"))
 				time.Sleep(500 * time.Millisecond)
 			},
 			cause: func(t *testing.T, _ *tools.Recorder) {
 				for range 8 {
-					_ = startNamed(t, "wprof-hog", "/bin/sh", "-c", "while :; do :; done")
+					_ = startNamed(t, own+"hog", "/bin/sh", "-c", "while :; do :; done")
 				}
 			},
-			want: `runq:wprof-hog>15ms: thread \d+ \(wprof-hog\) was waiting for a CPU for \d+`,
+			want: `runq:` + own + `hog>15ms: thread \d+ \(` + own + `hog\) was waiting for a CPU for \d+`,
 		},
 		"a process that is ended by a signal": {
-			condition: "crash", flags: []string{"-n", "wprof-*"},
+			condition: "crash", flags: []string{"-n", own + "*"},
 			harmless: func(t *testing.T) {
 				for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-					cmd := startNamed(t, "wprof-good", "/bin/sleep", "60")
+					cmd := startNamed(t, own+"good", "/bin/sleep", "60")
 					time.Sleep(300 * time.Millisecond)
 					must(t, cmd.Process.Signal(sig))
 					_ = cmd.Wait()
 				}
 			},
 			cause: func(t *testing.T, _ *tools.Recorder) {
-				cmd := startNamed(t, "wprof-bad", "/bin/sleep", "60")
+				cmd := startNamed(t, own+"bad", "/bin/sleep", "60")
 				time.Sleep(300 * time.Millisecond)
 				must(t, cmd.Process.Signal(syscall.SIGSEGV))
 				_ = cmd.Wait()
@@ -100,29 +101,29 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		},
 		"a span that is too long": {
 			condition: "slow:st>500us", flags: []string{"-U", "uspan:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
-			harmless: func(t *testing.T) { must(t, startNamed(t, "wprof-other", "/bin/sleep", "0.2").Wait()) },
+			harmless: func(t *testing.T) { must(t, startNamed(t, own+"other", "/bin/sleep", "0.2").Wait()) },
 			cause:    func(t *testing.T, _ *tools.Recorder) { _ = steadyNamed(t) },
 			want:     `slow:st>500us: thread \d+( \(\S+\))?, \d+(\.\d+)?ms`,
 		},
 		"a system call that is too long": {
-			condition: "slow:syscall:*nanosleep>300ms", flags: []string{"-f", "syscall", "-n", "wprof-*"},
+			condition: "slow:syscall:*nanosleep>300ms", flags: []string{"-f", "syscall", "-n", own + "*"},
 			harmless: func(t *testing.T) {
-				must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.1").Wait())
-				must(t, startNamed(t, "wprof-sh", "/bin/sh", "-c", "sleep 0.5").Wait()) // wait4
+				must(t, startNamed(t, own+"nap", "/bin/sleep", "0.1").Wait())
+				must(t, startNamed(t, own+"sh", "/bin/sh", "-c", "sleep 0.5").Wait()) // wait4
 			},
-			cause: func(t *testing.T, _ *tools.Recorder) { must(t, startNamed(t, "wprof-nap", "/bin/sleep", "0.5").Wait()) },
+			cause: func(t *testing.T, _ *tools.Recorder) { must(t, startNamed(t, own+"nap", "/bin/sleep", "0.5").Wait()) },
 			want:  `slow:syscall:\*nanosleep>300ms: thread \d+( \(\S+\))?, (5\d\d|[6-9]\d\d)(\.\d+)?ms`,
 		},
 		"a counter over a limit": {
-			condition: "counter:page-faults@wprof-fault*>10k/s", flags: []string{"-n", "wprof-*", "--pmu", "page-faults"},
+			condition: "counter:page-faults@" + own + "fault*>10k/s", flags: []string{"-n", own + "*", "--pmu", "page-faults"},
 			harmless: func(t *testing.T) {
-				must(t, startNamed(t, "wprof-fault", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=1", "status=none").Wait())
-				must(t, startNamed(t, "wprof-other", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
+				must(t, startNamed(t, own+"fault", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=1", "status=none").Wait())
+				must(t, startNamed(t, own+"other", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
 			},
 			cause: func(t *testing.T, _ *tools.Recorder) {
-				must(t, startNamed(t, "wprof-fault2", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
+				must(t, startNamed(t, own+"fault2", "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none").Wait())
 			},
-			want: `counter:page-faults@wprof-fault\*>10k/s: page-faults 1\d,\d\d\d in 1s\)`,
+			want: `counter:page-faults@` + own + `fault\*>10k/s: page-faults 1\d,\d\d\d in 1s\)`,
 		},
 		"what a probe counts": {
 			condition: "counter:st>2/s", flags: []string{"-U", "u:steady_function (path:" + tools.Path("steady") + ") | id:st, count |"},
