@@ -1,0 +1,138 @@
+package python
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+)
+
+// Layout is where the interpreter of a release keeps what a walk over frames reads: offsets in bytes.
+type Layout struct {
+	Minor int // of version 3
+
+	Interpreters    uint64 // in the runtime: the first interpreter
+	NextInterpreter uint64 // in an interpreter
+	Threads         uint64 // in an interpreter: its first thread
+	NextThread      uint64 // in a thread
+	ThreadID        uint64 // in a thread: what pthread_self() returns there
+	Frame           uint64 // in a thread: its innermost frame, or what Current is in
+	HasCurrent      bool
+	Current         uint64 // the innermost frame
+
+	Code        uint64 // in a frame: its code object
+	Previous    uint64 // in a frame: its caller
+	Instruction uint64 // in a frame: where it is, an address if Instructions is set, else what that is in FirstUnits
+	Owner       uint64 // in a frame: a byte that Ends compares
+	Ends        Ends
+
+	Filename     uint64 // in a code object, as the following
+	Qualname     uint64 // the name, where there is no qualified one
+	FirstLine    uint64
+	Lines        uint64 // table of lines, a bytes object
+	Instructions uint64 // 0: Frame.Instruction is no address
+
+	TextLength, TextState uint64 // in a str
+	ASCII, Compact        uint64 // in a str: its characters, if they are ASCII and if not
+	BytesLength, Bytes    uint64 // in a bytes
+}
+
+// Ends is how the outermost frame that a call of the interpreter's loop executes is recognised. The loop executes calls from Python to
+// Python itself since 3.11.
+type Ends uint8
+
+const (
+	EndsAlways     Ends = iota // each call has one frame
+	EndsAtEntry                // Owner is not 0
+	EndsBeforeShim             // Owner of the next frame, which is none of Python's, is OwnedByCStack or more
+)
+
+// OwnedByCStack is the first value of enum _frameowner for frames that are none of Python's.
+const OwnedByCStack = 3
+
+// FrameBytes is how much of a frame is read.
+func (l *Layout) FrameBytes() uint64 {
+	return roundUp(max(l.Code+8, l.Previous+8, l.Instruction+4, l.Owner+1))
+}
+
+// CodeBytes is how much of a code object is read.
+func (l *Layout) CodeBytes() uint64 {
+	return roundUp(max(l.Filename+8, l.Qualname+8, l.Lines+8, l.FirstLine+4))
+}
+
+func roundUp(n uint64) uint64 { return (n + 7) &^ 7 }
+
+// layoutOf returns the layout of a release; nil: it is not known, or describes itself.
+func layoutOf(minor int) *Layout {
+	all := layouts()
+	i := slices.IndexFunc(all, func(l Layout) bool { return l.Minor == minor })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// Places of the numbers with which _PyRuntime begins since 3.13: struct _Py_DebugOffsets in pycore_runtime.h. Each release adds some in
+// between.
+const (
+	cookie         = 0
+	version        = 1
+	freeThreaded   = 2
+	runtimeHead    = 5
+	interpreterOf  = 8 // next
+	threadsHead    = 9
+	threadNext     = 21
+	currentFrame   = 23
+	threadID       = 24
+	framePrevious  = 29
+	frameCode      = 30
+	frameAt        = 31
+	frameOwner     = 33
+	codeFilename   = 35
+	codeQualname   = 37
+	codeLines      = 38
+	codeFirstLine  = 39
+	codeAdaptive   = 43
+	bytesSize      = 65
+	bytesValue     = 66
+	textState      = 68
+	textLength     = 69
+	textASCII      = 70
+	debugCount     = 73
+	debugBytes     = 8 * debugCount
+	debugCookie    = "xdebugpy"
+	compactHeader  = 16      // utf8_length and utf8, between the header of an ASCII str and the characters of others
+	maxDebugOffset = 1 << 20 // in an interpreter; others are smaller
+	maxFrame       = 127     // bytes that a walk reads of a frame, and of a code object
+	maxCode        = 255
+	maxOther       = 1 << 12 // of a str and a bytes
+)
+
+// parseDebugOffsets returns the layout that an interpreter describes; nil: it is one that this code does not know.
+func parseDebugOffsets(b []byte) *Layout {
+	if len(b) < debugBytes || string(b[:8]) != debugCookie {
+		return nil
+	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	if at(version)>>16 != 0x030d || at(freeThreaded) != 0 {
+		return nil
+	}
+	for i := freeThreaded; i < debugCount; i++ {
+		if at(i) > maxDebugOffset {
+			return nil
+		}
+	}
+	l := &Layout{
+		Minor: 13, Interpreters: at(runtimeHead), NextInterpreter: at(interpreterOf), Threads: at(threadsHead), NextThread: at(threadNext), ThreadID: at(threadID),
+		Frame: at(currentFrame), Code: at(frameCode), Previous: at(framePrevious), Instruction: at(frameAt), Owner: at(frameOwner), Ends: EndsBeforeShim,
+		Filename: at(codeFilename), Qualname: at(codeQualname), FirstLine: at(codeFirstLine), Lines: at(codeLines), Instructions: at(codeAdaptive),
+		TextLength: at(textLength), TextState: at(textState), ASCII: at(textASCII), Compact: at(textASCII) + compactHeader,
+		BytesLength: at(bytesSize), Bytes: at(bytesValue),
+	}
+	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes) > maxOther {
+		return nil
+	}
+	return l
+}
+
+// machine is the only one for which frames are walked.
+const machine = elf.EM_X86_64
