@@ -126,7 +126,7 @@ func partOf(kind ModuleKind) part {
 	switch kind {
 	case ModuleKind_MODULE_KERNEL, ModuleKind_MODULE_KERNEL_MODULE:
 		return partKernel
-	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON:
+	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON, ModuleKind_MODULE_PYTHON:
 		return partUser
 	}
 	return partEither

@@ -42,5 +42,9 @@ func ModuleKinds() []ModuleKindInfo {
 			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code generated at run time, about which nothing is known",
 			Path: "//anon", Offset: "the address",
 		},
+		{
+			Kind: ModuleKind_MODULE_PYTHON, Name: "python", User: true, Doc: "functions of Python, which an interpreter executes",
+			Path: "[python]", Offset: "a number that only the same line of the same function has",
+		},
 	}
 }
