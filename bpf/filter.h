@@ -149,11 +149,10 @@ static __always_inline __u32 equal_mask(__u32 a, __u32 b)
 
 /*
  * Bit i of at: the glob up to here matches the first i bytes of the name. So one pass over the glob is enough,
- * without backtracking. This is a global function, which is verified once, not for every caller.
+ * without backtracking.
  */
-__noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
+static __always_inline bool match_glob(const volatile char *glob, __u64 lo, __u64 hi)
 {
-	const volatile char *glob = filter.names[0][bounded(list * FILTER_ENTRIES + entry, NAME_LISTS * FILTER_ENTRIES)];
 	__u32 zeros = bytes_equal(lo, hi, 0) | 1 << 15;
 	__u32 end = zeros & -zeros, inside = end - 1, at = 1;
 
@@ -166,6 +165,12 @@ __noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
 		at = (star & -(at & -at) & (inside | end)) | (~star & (at & inside & (any | bytes_equal(lo, hi, c))) << 1);
 	}
 	return (at & end) != 0;
+}
+
+/* A global function is verified once, not for every caller. */
+__noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
+{
+	return match_glob(filter.names[0][bounded(list * FILTER_ENTRIES + entry, NAME_LISTS * FILTER_ENTRIES)], lo, hi);
 }
 
 __noinline int match_name(__u64 lo, __u64 hi, __u64 hash)

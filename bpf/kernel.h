@@ -259,6 +259,7 @@ struct vm_area_struct {
 #if defined(__TARGET_ARCH_x86)
 struct thread_struct {
 	unsigned long sp; /* stack pointer when the thread was last switched away from */
+	unsigned long fsbase; /* of the running thread as well, unless it has changed it by an instruction since */
 };
 #endif
 

@@ -158,6 +158,7 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 			}
 		}
 	}
+	o.sizePython(spec)
 	if memos := spec.Maps["memos"]; memos != nil && (!o.OffCPU.Kernel || o.OffCPU.Place == AtDeparture) {
 		memos.MaxEntries = 1
 	}

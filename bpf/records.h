@@ -43,6 +43,7 @@ enum rec_kind {
 	REC_CGROUP = 71,
 	REC_MOVE = 72,
 	REC_MISSING = 73,
+	REC_CODE = 74,
 };
 
 #define LOST_DEFINITION 0 /* index in rec_lost.counts of lost stacks and arguments, which are no events */
@@ -276,8 +277,52 @@ struct rec_stack {
 	__u32 pid;	/* 0: a kernel stack */
 	__u16 count;
 	__u8 ended;	/* a user stack: enum stack_end */
+	__u8 python;	/* enum rec_python_end */
+	__u64 addrs[];	/* count of them, innermost first; then, to the end of the record, words of Python's frames, innermost first */
+};
+
+#define PYTHON_FRAMES 480 /* words of Python's frames */
+
+enum rec_python_end {
+	PYTHON_NONE,	   /* there are no words of frames */
+	PYTHON_WHOLE,	   /* they reach the thread's first one */
+	PYTHON_DEEPER,	   /* there are more */
+	PYTHON_UNREADABLE, /* the next one's memory is not there */
+};
+
+/* In an address of a user stack with Python's frames: the frame is of the loop that executes bytecode. No address has this bit without the one above. */
+enum rec_python_address { PYTHON_LOOP_SHIFT = 62 };
+
+/*
+ * The word of a frame: in the lowest bits where it is in its code object, in units of 2 bytes (before 3.10 in bytes), and above
+ * PYTHON_CODE_SHIFT the id of its rec_code; 0: it is not known.
+ */
+enum rec_python_word {
+	PYTHON_FAR = 0xffffe,	 /* here or beyond */
+	PYTHON_BEFORE = 0xfffff, /* before the first instruction */
+	PYTHON_ENDS = 1 << 20,	 /* it is the outermost that its call of the loop executes */
+	PYTHON_FRAME = 1 << 21,	 /* else the call has no frame */
+	PYTHON_CODE_SHIFT = 22,
+};
+
+/* How the characters of a str are stored. */
+enum rec_code_text {
+	CODE_BYTES = 7, /* mask: of a character */
+	CODE_ASCII = 8,
+};
+
+/* A code object of Python. It is written as a rec_stack is, before the first stack with it. */
+struct rec_code {
+	struct rec_hdr hdr;
+	__u64 id;
+	__u32 pid;
+	__u32 first_line;
+	__u8 minor; /* of version 3 */
+	__u8 name_kind, file_kind; /* enum rec_code_text */
 	__u8 pad;
-	__u64 addrs[];	/* count of them, innermost first */
+	__u16 name_bytes, file_bytes;
+	/* The qualified name, the file, and to the end of the record the table of lines; each may be cut. */
+	__u8 text[];
 };
 
 /* Where a thread was that was off-CPU and runs again. */

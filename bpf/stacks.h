@@ -36,13 +36,15 @@ static __always_inline void count_check(__u64 *checked, __u64 *wrong, bool same)
 
 struct scratch {
 	__u64 taken;
+	__u32 level;  /* its number */
+	__u32 pad2;
 	/* From here on as struct rec_stack. */
 	struct rec_hdr hdr;
 	__u64 id;
 	__u32 pid;
 	__u16 count;
 	__u8 ended;
-	__u8 pad;
+	__u8 python;
 	__u64 addrs[TABLE_FRAMES + 1]; /* hashed in pairs */
 	struct unwind_walk walk;
 };
@@ -73,8 +75,11 @@ static __always_inline struct scratch *get_scratch(__u32 kind)
 		__u32 key = level;
 		struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 
-		if (s && !__sync_lock_test_and_set(&s->taken, 1))
-			return s;
+		if (!s || __sync_lock_test_and_set(&s->taken, 1))
+			continue;
+		if (python_enabled)
+			s->level = level;
+		return s;
 	}
 	count_nesting_loss(bpf_get_smp_processor_id(), kind);
 	return NULL;
@@ -127,13 +132,35 @@ static __always_inline __u64 hash_stack(struct scratch *s, __u64 seed)
 	return mix64(even ^ (odd << 32 | odd >> 32)) | 1;
 }
 
+/* Python's part of the stack in the scratch buffer; NULL: there is none. */
+static __always_inline struct python_stack *python_part(struct scratch *s)
+{
+	return python_enabled && s->python ? python_stack_at(s->level) : NULL;
+}
+
+static __always_inline __u64 hash_python(const struct python_stack *st)
+{
+	__u32 count = *(volatile __u32 *)&st->count;
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < PYTHON_FRAMES && i < count; i++)
+		hash = (hash ^ mix_fast(st->words[i])) * MIX_B;
+	return hash;
+}
+
 /* The room is reserved before the clock is read, as for any record. */
 static __noinline bool write_stack(struct scratch *s, __u32 tid)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id(), more = 0;
 	__u32 size = sizeof(struct rec_stack) + bounded(s->count, TABLE_FRAMES + 1) * sizeof(__u64);
-	struct rec_stack *rec = claim_here(cpu, size);
+	struct python_stack *python = python_part(s);
+	struct rec_stack *rec;
 
+	if (python)
+		more = bounded(python->count, 512) * sizeof(__u64);
+	if (more > PYTHON_FRAMES * sizeof(__u64))
+		more = PYTHON_FRAMES * sizeof(__u64);
+	rec = claim_here(cpu, size + more);
 	if (!rec) {
 		count_loss(cpu, REC_STACK);
 		return false;
@@ -143,7 +170,9 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 	s->hdr.cpu = cpu;
 	s->hdr.tid = tid;
 	bpf_probe_read_kernel(rec, size, &s->hdr);
-	submit(rec, size);
+	if (python)
+		bpf_probe_read_kernel((char *)rec + size, more, python->words);
+	submit(rec, size + more);
 	return true;
 }
 
@@ -175,10 +204,18 @@ static __always_inline bool is_written(__u64 id)
  */
 __noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
+	struct python_stack *python;
 	struct stack_mark mark;
 
 	if (!s)
 		return 0;
+	if (python_enabled) {
+		if (!pid)
+			s->python = PYTHON_NONE;
+		python = python_part(s);
+		if (python)
+			seed ^= hash_python(python);
+	}
 	s->id = hash_stack(s, seed ^ flags >> STACK_END_SHIFT);
 	s->pid = pid;
 	s->ended = flags >> STACK_END_SHIFT;

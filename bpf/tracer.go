@@ -219,6 +219,9 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 	if err := setMachine(spec); err != nil {
 		return err
 	}
+	if err := o.setPython(spec); err != nil {
+		return err
+	}
 	var calls [waitCalls]uint16
 	copy(calls[:], o.OffCPU.Waits)
 	kernel, user, table := o.depths()

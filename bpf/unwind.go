@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/python"
 	"wprof/internal/unwind"
 )
 
@@ -40,7 +41,7 @@ type UnwindFile struct {
 func VDSO() UnwindFile { return UnwindFile{Device: math.MaxUint32} }
 
 // unwindTable mirrors struct unwind_table.
-type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used, Unreadable uint32 }
+type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used, Unreadable, Python uint32 }
 
 // MissedMapping is a mapping of a file that has no table: struct missed_mapping.
 type MissedMapping struct {
@@ -62,6 +63,8 @@ type UnwindTables struct {
 	generation, version  *ebpf.Variable // version: changes with each table
 	changes              uint32
 	wakeups              *Wakeups
+	pythons              *ebpf.Map // nil: Python's frames are not taken
+	python               []python.Interpreter
 }
 
 func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, error) {
@@ -70,7 +73,11 @@ func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, erro
 	if err != nil {
 		return nil, err
 	}
-	return &UnwindTables{files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
+	var pythons *ebpf.Map
+	if t.options.Unwind.Python.On {
+		pythons = maps["pythons"]
+	}
+	return &UnwindTables{pythons: pythons, files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
 		ranges: map[UnwindFile]wordRange{}, maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes),
 		generation: variables["generation"], version: variables["unwind_version"], wakeups: wakeups}, nil
 }
@@ -119,8 +126,9 @@ func (u *UnwindTables) Missed() (map[UnwindFile]MissedMapping, error) {
 var ErrUnwindFull = errors.New("the memory for unwind tables is full")
 
 // Add stores the table of a file for the programs; nil: the file has none. It returns the files whose tables it has removed to make
-// room: those that were used least recently, and not in the current generation. isNeeded: the table counts as used in this generation.
-func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, isNeeded bool) (removed []UnwindFile, err error) {
+// room: those that were used least recently, and not in the current generation. in is the Python interpreter in the file; nil: there is
+// none. isNeeded: the table counts as used in this generation.
+func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpreter, isNeeded bool) (removed []UnwindFile, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -132,6 +140,11 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, isNeeded bool) (rem
 	}
 	if !isNeeded {
 		entry.Used--
+	}
+	if in != nil {
+		if entry.Python, err = u.addPython(in); err != nil {
+			return nil, err
+		}
 	}
 	if t != nil && len(t.Pages) > 0 {
 		ruleWords := ruleWords(t.Rules)

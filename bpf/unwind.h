@@ -19,6 +19,7 @@ volatile __u32 unwind_version; /* changes with each table that user space adds o
 
 #include "unwindtable.h"
 #include "mappings.h"
+#include "python.h"
 
 /* Statistics of walks, for wprof-record --stats. */
 struct {
@@ -399,7 +400,7 @@ static long unwind_step(__u32 i, struct unwind_context *ctx)
 	if (!code && i)
 		return 1;
 	/* The innermost frame is where the thread is, whatever is there. */
-	s->addrs[bounded(i, TABLE_FRAMES + 1)] = w->pc;
+	s->addrs[bounded(i, TABLE_FRAMES + 1)] = w->pc | (python_enabled ? note_python(w, address) : 0);
 	s->count = i + 1;
 	if (code)
 		w->ended = step_to_caller(w);
@@ -452,6 +453,8 @@ static __always_inline bool begin_walk(struct scratch *s)
 {
 	return false;
 }
+
+static __always_inline void walk_python(struct scratch *s) {}
 
 static __always_inline void walk_by_tables(struct scratch *s) {}
 

@@ -89,6 +89,8 @@ static __always_inline struct stack_ref returned_user_stack(void *ctx, struct sc
 	struct stack_ref ref;
 	__u64 known = 0;
 
+	if (python_enabled)
+		s->python = PYTHON_NONE;
 	if (!unwind_tables || !has_user_stack(task) || !begin_walk(s))
 		return user_stack(ctx, s, task, true);
 	m = has_version() ? user_memo_of(w) : NULL;

@@ -106,6 +106,8 @@ static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
 static __always_inline struct stack_ref walked_user_stack(struct scratch *s, struct task_struct *task)
 {
 	walk_by_tables(s);
+	if (python_enabled)
+		walk_python(s);
 	return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
 }
 
@@ -114,6 +116,8 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 {
 	if (!has_user_stack(task))
 		return (struct stack_ref){};
+	if (python_enabled)
+		s->python = PYTHON_NONE;
 	if (unwind_tables && begin_walk(s))
 		return walked_user_stack(s, task);
 	s->count = may_be_shallow ? walk_shallow(s) : 0;

@@ -14,6 +14,7 @@ struct unwind_table {
 	__u32 rules_at;
 	__u32 used; /* generation in which it was last used */
 	__u32 unreadable; /* none could be made */
+	__u32 python; /* the number of the file in pythons, and 1; 0: it has no interpreter */
 };
 
 /* An executable mapping, and what is added to its addresses for the offset in the file. */
@@ -67,6 +68,9 @@ struct unwind_walk {
 	__u64 trampoline;   /* where uretprobes let functions return to */
 	__u64 code_at;	    /* address of what is in code; 0: nothing */
 	__u64 code;	    /* instructions that are run next in a frame of generated code */
+	__u64 python_from;  /* what is added to offsets in the interpreter's file */
+	__u32 python;	    /* as in the table of the interpreter's file, if a frame is in it */
+	__u8 in_python_loop; /* a frame executes bytecode */
 	struct return_instance *probed; /* the innermost call that is not in the walk yet, with a uretprobe; NULL: none */
 	/* From here on it stays for later walks. */
 	__u64 walks;

@@ -19,6 +19,7 @@
 #include "pack.h"
 #include "filter.h"
 #include "walk.h"
+#include "pythonstack.h"
 #include "stacks.h"
 #include "inode.h"
 #include "otherthread.h"
@@ -112,6 +113,11 @@ union record {
 	enum rec_part part;
 	enum rec_wait_flag wait_flag;
 	enum rec_wait_use wait_use;
+	struct rec_code code;
+	enum rec_python_end python_end;
+	enum rec_python_address python_address;
+	enum rec_python_word python_word;
+	enum rec_code_text code_text;
 };
 
 const union record *records __attribute__((unused));

@@ -44,6 +44,7 @@ const (
 	wprofMapProbeStates                 = "probe_states"
 	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapProbeWatched                = "probe_watched"
+	wprofMapPythonStacks                = "python_stacks"
 	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
 	wprofMapReclaims                    = "reclaims"
@@ -217,6 +218,7 @@ const (
 	wprofVarProbeKernel                 = "probe_kernel"
 	wprofVarProbeSpanBytes              = "probe_span_bytes"
 	wprofVarProbeUser                   = "probe_user"
+	wprofVarPythonEnabled               = "python_enabled"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
 	wprofVarRingChunks                  = "ring_chunks"
@@ -443,6 +445,7 @@ type wprofMapSpecs struct {
 	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
+	PythonStacks   *ebpf.MapSpec `ebpf:"python_stacks"`
 	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
@@ -505,6 +508,7 @@ type wprofVariableSpecs struct {
 	ProbeKernel      *ebpf.VariableSpec `ebpf:"probe_kernel"`
 	ProbeSpanBytes   *ebpf.VariableSpec `ebpf:"probe_span_bytes"`
 	ProbeUser        *ebpf.VariableSpec `ebpf:"probe_user"`
+	PythonEnabled    *ebpf.VariableSpec `ebpf:"python_enabled"`
 	Records          *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes        *ebpf.VariableSpec `ebpf:"ring_bytes"`
 	RingChunks       *ebpf.VariableSpec `ebpf:"ring_chunks"`
@@ -586,6 +590,7 @@ type wprofMaps struct {
 	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
+	PythonStacks   *ebpf.Map `ebpf:"python_stacks"`
 	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
@@ -635,6 +640,7 @@ func (m *wprofMaps) Close() error {
 		m.ProbeStates,
 		m.ProbeTotals,
 		m.ProbeWatched,
+		m.PythonStacks,
 		m.QueueCounts,
 		m.Queued,
 		m.Reclaims,
@@ -698,6 +704,7 @@ type wprofVariables struct {
 	ProbeKernel      *ebpf.Variable `ebpf:"probe_kernel"`
 	ProbeSpanBytes   *ebpf.Variable `ebpf:"probe_span_bytes"`
 	ProbeUser        *ebpf.Variable `ebpf:"probe_user"`
+	PythonEnabled    *ebpf.Variable `ebpf:"python_enabled"`
 	Records          *ebpf.Variable `ebpf:"records"`
 	RingBytes        *ebpf.Variable `ebpf:"ring_bytes"`
 	RingChunks       *ebpf.Variable `ebpf:"ring_chunks"`

@@ -45,6 +45,9 @@ const (
 	wprofMapProbeStates                 = "probe_states"
 	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapProbeWatched                = "probe_watched"
+	wprofMapPythonStacks                = "python_stacks"
+	wprofMapPythonThreads               = "python_threads"
+	wprofMapPythons                     = "pythons"
 	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
 	wprofMapReclaims                    = "reclaims"
@@ -226,6 +229,11 @@ const (
 	wprofVarProbeKernel                 = "probe_kernel"
 	wprofVarProbeSpanBytes              = "probe_span_bytes"
 	wprofVarProbeUser                   = "probe_user"
+	wprofVarPythonCounts                = "python_counts"
+	wprofVarPythonEnabled               = "python_enabled"
+	wprofVarPythonName                  = "python_name"
+	wprofVarPythonNamed                 = "python_named"
+	wprofVarPythonPid                   = "python_pid"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
 	wprofVarRingChunks                  = "ring_chunks"
@@ -454,6 +462,9 @@ type wprofMapSpecs struct {
 	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
+	PythonStacks   *ebpf.MapSpec `ebpf:"python_stacks"`
+	PythonThreads  *ebpf.MapSpec `ebpf:"python_threads"`
+	Pythons        *ebpf.MapSpec `ebpf:"pythons"`
 	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
 	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
@@ -524,6 +535,11 @@ type wprofVariableSpecs struct {
 	ProbeKernel          *ebpf.VariableSpec `ebpf:"probe_kernel"`
 	ProbeSpanBytes       *ebpf.VariableSpec `ebpf:"probe_span_bytes"`
 	ProbeUser            *ebpf.VariableSpec `ebpf:"probe_user"`
+	PythonCounts         *ebpf.VariableSpec `ebpf:"python_counts"`
+	PythonEnabled        *ebpf.VariableSpec `ebpf:"python_enabled"`
+	PythonName           *ebpf.VariableSpec `ebpf:"python_name"`
+	PythonNamed          *ebpf.VariableSpec `ebpf:"python_named"`
+	PythonPid            *ebpf.VariableSpec `ebpf:"python_pid"`
 	Records              *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes            *ebpf.VariableSpec `ebpf:"ring_bytes"`
 	RingChunks           *ebpf.VariableSpec `ebpf:"ring_chunks"`
@@ -607,6 +623,9 @@ type wprofMaps struct {
 	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
+	PythonStacks   *ebpf.Map `ebpf:"python_stacks"`
+	PythonThreads  *ebpf.Map `ebpf:"python_threads"`
+	Pythons        *ebpf.Map `ebpf:"pythons"`
 	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
 	Reclaims       *ebpf.Map `ebpf:"reclaims"`
@@ -661,6 +680,9 @@ func (m *wprofMaps) Close() error {
 		m.ProbeStates,
 		m.ProbeTotals,
 		m.ProbeWatched,
+		m.PythonStacks,
+		m.PythonThreads,
+		m.Pythons,
 		m.QueueCounts,
 		m.Queued,
 		m.Reclaims,
@@ -732,6 +754,11 @@ type wprofVariables struct {
 	ProbeKernel          *ebpf.Variable `ebpf:"probe_kernel"`
 	ProbeSpanBytes       *ebpf.Variable `ebpf:"probe_span_bytes"`
 	ProbeUser            *ebpf.Variable `ebpf:"probe_user"`
+	PythonCounts         *ebpf.Variable `ebpf:"python_counts"`
+	PythonEnabled        *ebpf.Variable `ebpf:"python_enabled"`
+	PythonName           *ebpf.Variable `ebpf:"python_name"`
+	PythonNamed          *ebpf.Variable `ebpf:"python_named"`
+	PythonPid            *ebpf.Variable `ebpf:"python_pid"`
 	Records              *ebpf.Variable `ebpf:"records"`
 	RingBytes            *ebpf.Variable `ebpf:"ring_bytes"`
 	RingChunks           *ebpf.Variable `ebpf:"ring_chunks"`

@@ -71,6 +71,9 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyTask(b, at)
 	case ringdata.KindStack:
 		a.code.defs.define(b, at)
+	case ringdata.KindCode:
+		a.code.defs.reach(at)
+		a.code.python.keep(b)
 	case ringdata.KindWait:
 		a.code.defs.reach(at)
 		a.out.waits.keep(b)
@@ -101,13 +104,16 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	return nil
 }
 
-// define takes a stack or a wait before its turn.
+// define takes a stack, a wait or a code object before its turn.
 func (a *applier) define(b []byte) {
-	if b[ringdata.HdrKind] == ringdata.KindWait {
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindWait:
 		a.out.waits.keep(b)
-		return
+	case ringdata.KindCode:
+		a.code.python.keep(b)
+	default:
+		a.code.defs.keep(b)
 	}
-	a.code.defs.keep(b)
 }
 
 // subject returns the thread of a record, which usually runs on the record's CPU.

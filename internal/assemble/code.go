@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"wprof/format"
 	"wprof/internal/sideband"
@@ -14,6 +15,7 @@ type code struct {
 	out      *stream
 	maps     *sideband.Tables // as of the time that the records have reached
 	defs     *stackTable
+	python   *pythonTable
 	load     func() kernelCode
 	kernel   *kernelCode // nil: not loaded yet
 	programs programs
@@ -25,7 +27,10 @@ type code struct {
 	modules   map[format.ModuleKey]*module
 	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
-	kernels   map[*symbol.KernelModule]*module
+	// interpreted is the module of all frames of Python, unknown stands for code objects that were not read.
+	interpreted format.Module
+	unknown     pythonCode
+	kernels     map[*symbol.KernelModule]*module
 
 	section uint32 // the one that the following are of
 	frames  []frame
@@ -40,6 +45,7 @@ type code struct {
 	weight  uint64 // of a use of a stack in the summary
 
 	addresses []uint64
+	indices   []uint32 // frames of a stack, innermost first
 	key       []byte
 	one       [1]symbol.Name
 	m         format.Module
@@ -83,10 +89,12 @@ const (
 
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
-		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, lines: o.Lines,
+		out: out, maps: maps, defs: newStackTable(), python: newPythonTable(), load: load, namer: o.Names, lines: o.Lines,
 		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*symbol.KernelModule]*module),
 		byPointer: make(map[*format.Module]*module), generated: make(map[uint32]*GeneratedCode),
 	}
+	c.interpreted = format.Module{Path: []byte("[python]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON)}
+	c.unknown = pythonCode{function: unknownPython}
 	c.beginSection()
 	return c
 }
@@ -194,14 +202,20 @@ func (c *code) resolve(t *stackDef) *part {
 	if t.tracer {
 		inner = c.tracerFrames(c.addresses)
 	}
-	if len(c.addresses) == inner {
+	c.indices = c.indices[:0]
+	if len(t.python) > 0 {
+		c.mergePython(t)
+	} else {
+		for i := inner; i < len(c.addresses); i++ {
+			c.indices = append(c.indices, c.nativeFrame(t, i))
+		}
+	}
+	if len(c.indices) == 0 {
 		return nil
 	}
 	c.key = c.key[:0]
-	for i := len(c.addresses) - 1; i >= inner; i-- {
-		caller := i > 0 || t.called
-		m, offset := c.locate(t.pid, c.addresses[i], caller)
-		c.key = binary.LittleEndian.AppendUint32(c.key, c.frame(m, offset, caller))
+	for _, frame := range slices.Backward(c.indices) {
+		c.key = binary.LittleEndian.AppendUint32(c.key, frame)
 	}
 	flags := byte(t.end) << 2
 	if t.pid == 0 {
@@ -214,7 +228,7 @@ func (c *code) resolve(t *stackDef) *part {
 	if p := c.parts[string(c.key)]; p != nil {
 		return p
 	}
-	p := &part{frames: make([]uint32, len(c.addresses)-inner), kernel: t.pid == 0, cut: t.cut, end: t.end}
+	p := &part{frames: make([]uint32, len(c.indices)), kernel: t.pid == 0, cut: t.cut, end: t.end}
 	for i := range p.frames {
 		p.frames[i] = binary.LittleEndian.Uint32(c.key[4*i:])
 	}
@@ -222,4 +236,12 @@ func (c *code) resolve(t *stackDef) *part {
 	c.parts[string(c.key)] = p
 	c.bytes += partCost + 8*len(p.frames)
 	return p
+}
+
+// nativeFrame is the index of the frame of c.addresses[i].
+func (c *code) nativeFrame(t *stackDef, i int) uint32 {
+	caller := i > 0 || t.called
+	address, _ := cutLoop(c.addresses[i])
+	m, offset := c.locate(t.pid, address, caller)
+	return c.frame(m, offset, caller)
 }

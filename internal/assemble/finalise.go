@@ -89,6 +89,7 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 		f.out.waits.rotate()
 		f.out.types.rotate()
 		f.out.cgroups.rotate()
+		f.apply.code.python.rotate()
 		if defs.earlier == nil && f.out.types.tracepoints.hasLongStacks() {
 			defs.earlier = make(map[uint64]*stackDef)
 		}

@@ -19,6 +19,8 @@ type stackDef struct {
 	owned   bool   // packed shares no memory with other stacks
 	tracer  bool   // the innermost frames are the recorder's own
 	packed  []byte // the addresses, each as the difference to the one before
+	python  []byte // words of Python's frames, as the record has them
+	whole   bool   // these reach the thread's first one
 	section uint32 // number of the section in which part is valid
 	version uint64 // of the process's mappings, for which part is valid
 	part    *part
@@ -87,7 +89,7 @@ func (s *stackTable) keepEarlier() {
 		if s.earlier[id] != nil || s.current[id] != nil {
 			continue
 		}
-		cost := len(t.packed) + stackDefCost
+		cost := t.cost()
 		if s.earlierBytes += cost; s.earlierBytes > maxEarlier {
 			clear(s.earlier)
 			s.earlierBytes = cost
@@ -121,14 +123,18 @@ func (s *stackTable) keep(b []byte) *stackDef {
 	if t == nil {
 		t = new(stackDef)
 	} else {
-		s.before -= len(t.packed) + stackDefCost
+		s.before -= t.cost()
 	}
 	t.pid, t.count, t.cut = le.Uint32(b[ringdata.StackPID:]), count, b[ringdata.HdrFlags]&ringdata.FlagCut != 0
 	t.end = format.StackEnd(b[ringdata.StackEnded])
 	t.tracer = b[ringdata.HdrFlags]&ringdata.FlagTracer != 0
 	t.packed = s.arena.keep(b[ringdata.StackAddrs:][:8*count])
+	t.python, t.whole = nil, b[ringdata.StackPython] == ringdata.PythonEndWhole
+	if b[ringdata.StackPython] != ringdata.PythonEndNone {
+		t.python = bytes.Clone(b[ringdata.StackAddrs+8*count:])
+	}
 	s.current[id] = t
-	s.bytes += len(t.packed) + stackDefCost
+	s.bytes += t.cost()
 	return t
 }
 
@@ -158,6 +164,9 @@ func (t *stackDef) addresses(to []uint64) []uint64 {
 	}
 	return to
 }
+
+// cost is the memory that a stack takes, bytes.
+func (t *stackDef) cost() int { return len(t.packed) + len(t.python) + stackDefCost }
 
 // own is a copy that holds no memory but its own.
 func (t *stackDef) own() *stackDef {

@@ -3,6 +3,7 @@ package assemble
 import (
 	"bytes"
 	"encoding/binary"
+	encodedhex "encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -494,14 +495,29 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 			copy(b[ringdata.FreeProcessComm:], f["process"])
 		}
 	case "stack":
-		addresses := f.addresses("at")
-		head(ringdata.KindStack, "tid", ringdata.StackSize+8*len(addresses))
+		addresses, python := f.addresses("at"), f.addresses("python")
+		head(ringdata.KindStack, "tid", ringdata.StackSize+8*(len(addresses)+len(python)))
+		b[ringdata.StackEnded] = byte(f.number("ended"))
+		b[ringdata.StackPython] = byte(f.number("whole"))
+		for i, word := range python {
+			le.PutUint64(b[ringdata.StackAddrs+8*(len(addresses)+i):], word)
+		}
 		le.PutUint64(b[ringdata.StackID:], hex(f["id"]))
 		le.PutUint32(b[ringdata.StackPID:], uint32(f.number("pid")))
 		le.PutUint16(b[ringdata.StackCount:], uint16(len(addresses)))
 		for i, address := range addresses {
 			le.PutUint64(b[ringdata.StackAddrs+8*i:], address)
 		}
+	case "code":
+		head(ringdata.KindCode, "tid", ringdata.CodeSize+len(f["name"])+len(f["file"])+len(f["lines"])/2)
+		le.PutUint64(b[ringdata.CodeID:], hex(f["id"]))
+		le.PutUint32(b[ringdata.CodePID:], uint32(f.number("pid")))
+		le.PutUint32(b[ringdata.CodeFirstLine:], uint32(f.number("first")))
+		b[ringdata.CodeMinor] = byte(f.number("minor"))
+		b[ringdata.CodeNameKind], b[ringdata.CodeFileKind] = 1|ringdata.CodeTextAscii, 1|ringdata.CodeTextAscii
+		le.PutUint16(b[ringdata.CodeNameBytes:], uint16(len(f["name"])))
+		le.PutUint16(b[ringdata.CodeFileBytes:], uint16(len(f["file"])))
+		copy(b[ringdata.CodeText:], f["name"]+f["file"]+string(encodedLines(f["lines"])))
 	case "wait":
 		head(ringdata.KindWait, "tid", ringdata.WaitSize)
 		le.PutUint64(b[ringdata.WaitID:], hex(f["id"]))
@@ -552,4 +568,12 @@ func spoolFile(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func encodedLines(text string) []byte {
+	b, err := encodedhex.DecodeString(text)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

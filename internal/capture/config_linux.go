@@ -47,6 +47,7 @@ type Config struct {
 	ProbeTypes   []*tracepoint.Tracepoint // event types of Probes
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
+	Python       bpf.Python
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
 	Counters     []*format.Counter // what that is on this machine
@@ -143,7 +144,11 @@ func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
 	}
+	u.Python = cfg.Python
 	cfg.Kernel.Unwind = u
+	if err := cfg.checkPythonStacks(); err != nil {
+		return err
+	}
 	if dir := inv.String("unwind-cache"); dir != "no" {
 		cfg.UnwindCache = dir
 	}
@@ -312,6 +317,8 @@ func (cfg *Config) setFeatures(lists []string) error {
 				}
 			}
 			switch g := groupOf(name); {
+			case name == pythonFeature:
+				cfg.setPython(details, !off)
 			case name == tracepoint.Feature:
 				cfg.Tracepoints = nil
 			case sources.Of(name) != 0 && off:
@@ -355,6 +362,7 @@ func featureDetails() map[string]cli.Details {
 			Is:    func(word string) bool { return syscalls.Has(machine(), word) },
 		},
 		sources.Packets: {Check: checkPackets},
+		pythonFeature:   {Check: checkPython},
 	}
 }
 
@@ -381,7 +389,7 @@ func (cfg *Config) groups() format.Group {
 
 // Features returns the words that -f takes, each also with the prefix no-.
 func Features() []string {
-	return append(append(groupNames(^format.Group(0)), sources.FeatureWords()...), tracepoint.Feature)
+	return append(append(groupNames(^format.Group(0)), sources.FeatureWords()...), pythonFeature, tracepoint.Feature)
 }
 
 // FeatureFlag is the flag -f.
@@ -410,7 +418,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ". --list describes the others, and says what they cost. " +
-		"syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"py-stacks[=PID|NAME]: functions of Python in stacks. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

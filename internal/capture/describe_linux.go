@@ -66,6 +66,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 		duration = "until the command ends"
 	}
 	features := append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...)
+	if cfg.Python.On {
+		features = append(features, cfg.pythonWord())
+	}
 	if len(cfg.Tracepoints) > 0 {
 		features = append(features, tracepoint.Feature+"="+valid(strings.Join(cfg.Tracepoints, ",")))
 	}

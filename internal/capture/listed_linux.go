@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -70,6 +71,7 @@ func listSources() []*listed {
 		&listed{Name: namePMU, Flag: "-S " + namePMU + "=EVENT[@RATE]", Shows: "samples of events of performance counters and of tracepoints, with stacks"},
 	)
 	all = append(all, listFeatures()...)
+	all = append(all, &listed{Name: pythonFeature, Flag: "-f " + pythonFeature + "[=PID|NAME]", Shows: "functions of Python 3.8 to 3.13 in user stacks"})
 	return append(all, &listed{Name: tracepoint.Feature, Flag: "-f " + tracepoint.Feature + "=GROUP:NAME", Shows: "any tracepoint, with all its fields",
 		programs: bpf.TracepointPrograms(), types: []string{measuredTracepoint}})
 }
@@ -113,6 +115,9 @@ func listFeatures() (all []*listed) {
 // find sets whether the kernel has the source.
 func (l *listed) find(kernel *bpf.Preloaded) {
 	l.Here = "yes"
+	if l.Name == pythonFeature && runtime.GOARCH != "amd64" {
+		l.Here, l.Why = "no", "frames of Python are taken on x86-64 only"
+	}
 	for _, program := range l.needed {
 		if err := kernel.Lacks(program); err != nil {
 			l.Here, l.Why = "no", err.Error()

@@ -18,6 +18,7 @@ import (
 
 	"wprof/bpf"
 	"wprof/internal/proc"
+	"wprof/internal/python"
 	"wprof/internal/sideband"
 	"wprof/internal/symbol"
 	"wprof/internal/unwind"
@@ -55,7 +56,8 @@ type refusal struct {
 // waits for these: a file may be on a file system that does not respond.
 type unwinder struct {
 	tracer   *bpf.Tracer
-	offCPU   bool // stacks of blocked threads are taken
+	offCPU   bool          // stacks of blocked threads are taken
+	pythons  *pythonFinder // nil: Python's frames are not taken
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	queue    *unwindQueue
@@ -92,6 +94,9 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	}
 	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, refused: map[bpf.UnwindFile]refusal{}, isReady: make(chan struct{})}
 	u.offCPU = cfg.Stacks.OffCPU
+	if cfg.Kernel.Unwind.Python.On {
+		u.pythons = new(pythonFinder)
+	}
 	u.walkBlocked()
 	if cfg.UnwindCache != "" {
 		u.cache, _ = unwind.OpenCache(cfg.UnwindCache) // without it all tables are made
@@ -142,6 +147,9 @@ func (u *unwinder) abandon() {
 // readCounts reads the statistics of walks: 0 without --stats.
 func (u *unwinder) readCounts() bpf.UnwindCounts {
 	u.counts, _ = u.tracer.UnwindCounts() // statistics are no reason to fail
+	if u.pythons != nil {
+		u.pythons.counts, _ = u.tracer.PythonCounts()
+	}
 	return u.counts
 }
 
@@ -234,13 +242,17 @@ func (u *unwinder) loadIndex() {
 
 // preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms.
 func (u *unwinder) preload() {
+	if u.pythons != nil {
+		u.pythons.preload(u)
+		return
+	}
 	for _, s := range u.cache.BySize(u.stored) {
 		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
 		if u.stopped.Load() || u.tables.Bytes() > preloadBytes {
 			return
 		}
 		if table := u.cache.Load(s.Name); table != nil && u.isNew(file) {
-			u.put(file, table, nil, false)
+			u.put(file, table, nil, nil, false)
 		}
 	}
 }
@@ -325,7 +337,7 @@ func (u *unwinder) addVDSO() {
 		return
 	}
 	table, err := unwind.Build(bytes.NewReader(image), int64(len(image)))
-	u.put(bpf.VDSO(), table, err, true)
+	u.put(bpf.VDSO(), table, nil, err, true)
 }
 
 func mapFile(m bpf.MissedMapping) string {
@@ -398,19 +410,20 @@ func (u *unwinder) make(large bool) {
 func (u *unwinder) build(w *wantedFile) {
 	defer w.file.Close()
 	table, name, err := u.cache.Build(w.file, w.size)
+	interpreter := u.interpreterIn(w.file)
 	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Name: name})
-	u.put(w.id, table, err, true)
+	u.put(w.id, table, interpreter, err, true)
 }
 
-// put stores a table for the programs; err is why there is none. isNeeded: stacks need it now.
-func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error, isNeeded bool) {
+// put stores a table for the programs, and the Python interpreter in its file, if any; err is why there is no table. isNeeded: stacks need it now.
+func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, in *python.Interpreter, err error, isNeeded bool) {
 	if u.stopped.Load() {
 		return
 	}
 	var removed []bpf.UnwindFile
 	var added error
 	if err == nil || errors.Is(err, unwind.ErrNoFrames) {
-		removed, added = u.tables.Add(file, table, isNeeded)
+		removed, added = u.tables.Add(file, table, in, isNeeded)
 	} else {
 		added = u.tables.AddUnreadable(file)
 	}
@@ -443,6 +456,10 @@ func executableMappings(pid int32) (all []bpf.MissedMapping) {
 
 // describe returns the statistics of the tables, for --stats.
 func (u *unwinder) describe() string {
-	return fmt.Sprintf("user stacks: %s; tables of %d files (%d have none, %d could not be read, %d made room for others, for %d there was no room), %s",
+	text := fmt.Sprintf("user stacks: %s; tables of %d files (%d have none, %d could not be read, %d made room for others, for %d there was no room), %s",
 		u.counts, u.files.Load(), u.without.Load(), u.problems.Load(), u.removed.Load(), u.noRoom.Load(), bytesText(int64(u.bytes)))
+	if u.pythons != nil {
+		text += "\n" + u.pythons.describe()
+	}
+	return text
 }

@@ -52,6 +52,7 @@ func recordSizes() [256]uint16 {
 		ringdata.KindCgroup:    ringdata.CgroupSize,
 		ringdata.KindMove:      ringdata.MoveSize,
 		ringdata.KindMissing:   ringdata.MissingSize,
+		ringdata.KindCode:      ringdata.CodeSize,
 	}
 	kinds := format.Kinds()
 	for _, r := range ringdata.Records() {

@@ -37,7 +37,7 @@ func (s *source) followReturns(b []byte, time int64, at uint64) {
 		}
 	case ringdata.KindReturn:
 		s.returned(b, time, at)
-	case ringdata.KindStack, ringdata.KindWait:
+	case ringdata.KindStack, ringdata.KindWait, ringdata.KindCode:
 		s.early(b)
 	}
 }

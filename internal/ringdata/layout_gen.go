@@ -24,6 +24,12 @@ const (
 	CallShapeKept       = 32768
 )
 
+// enum rec_code_text
+const (
+	CodeTextBytes = 7
+	CodeTextAscii = 8
+)
+
 // enum rec_fault
 const (
 	FaultAccessRead    = 0
@@ -93,6 +99,7 @@ const (
 	KindCgroup    = 71
 	KindMove      = 72
 	KindMissing   = 73
+	KindCode      = 74
 )
 
 // enum rec_lock
@@ -125,6 +132,28 @@ const (
 	PartStacks = 1
 	PartWait   = 2
 	PartCounts = 4
+)
+
+// enum rec_python_address
+const (
+	PythonAddressLoopShift = 62
+)
+
+// enum rec_python_end
+const (
+	PythonEndNone       = 0
+	PythonEndWhole      = 1
+	PythonEndDeeper     = 2
+	PythonEndUnreadable = 3
+)
+
+// enum rec_python_word
+const (
+	PythonWordFar       = 1048574
+	PythonWordBefore    = 1048575
+	PythonWordEnds      = 1048576
+	PythonWordFrame     = 2097152
+	PythonWordCodeShift = 22
 )
 
 // enum rec_type
@@ -212,6 +241,22 @@ const (
 	CgroupID   = 16
 	CgroupPath = 24
 	CgroupSize = 24
+)
+
+// struct rec_code
+const (
+	CodeHdr       = 0
+	CodeID        = 16
+	CodePID       = 24
+	CodeFirstLine = 28
+	CodeMinor     = 32
+	CodeNameKind  = 33
+	CodeFileKind  = 34
+	CodePad       = 35
+	CodeNameBytes = 36
+	CodeFileBytes = 38
+	CodeText      = 40
+	CodeSize      = 40
 )
 
 // struct rec_counts_part
@@ -430,14 +475,14 @@ const (
 
 // struct rec_stack
 const (
-	StackHdr   = 0
-	StackID    = 16
-	StackPID   = 24
-	StackCount = 28
-	StackEnded = 30
-	StackPad   = 31
-	StackAddrs = 32
-	StackSize  = 32
+	StackHdr    = 0
+	StackID     = 16
+	StackPID    = 24
+	StackCount  = 28
+	StackEnded  = 30
+	StackPython = 31
+	StackAddrs  = 32
+	StackSize   = 32
 )
 
 // struct rec_stacks

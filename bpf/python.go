@@ -1,0 +1,125 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"wprof/internal/python"
+)
+
+// Python configures the frames of Python in user stacks: see python.h. They need tables.
+type Python struct {
+	On   bool
+	PID  int32  // the only process whose frames are taken; 0: all
+	Name string // glob on the names of processes whose frames are taken; "": all
+}
+
+// Dimensions of python.h.
+const (
+	pythonFiles   = 64
+	pythonThreads = 4096
+	nestingLevels = 4
+)
+
+// sizePython gives the maps their sizes: little memory if they are not needed.
+func (o *Options) sizePython(spec *ebpf.CollectionSpec) {
+	if !o.Unwind.Python.On {
+		// The programs refer to it, but what would use it is left out when they are loaded.
+		if m := spec.Maps["python_stacks"]; m != nil {
+			m.ValueSize, m.Key, m.Value = 8, nil, nil
+		}
+		return
+	}
+	for name, entries := range map[string]uint32{"pythons": pythonFiles, "python_threads": pythonThreads, "python_stacks": nestingLevels} {
+		if m := spec.Maps[name]; m != nil {
+			m.MaxEntries = entries
+		}
+	}
+}
+
+func (o *Options) setPython(spec *ebpf.CollectionSpec) error {
+	p := o.Unwind.Python
+	if !p.On {
+		return nil
+	}
+	var name [globBytes]byte
+	if copy(name[:globBytes-1], p.Name) < len(p.Name) {
+		return fmt.Errorf("the name of a Python process has more than %d bytes: %s", globBytes-1, p.Name)
+	}
+	return setVariables(spec, map[string]any{"python_enabled": true, "python_pid": uint32(p.PID), "python_named": p.Name != "", "python_name": name})
+}
+
+// pythonFile mirrors struct python in python.h.
+type pythonFile struct {
+	Runtime                                                                  uint64
+	Begin, End                                                               [python.MaxLoops]uint64
+	Interpreters, NextInterpreter, Threads, NextThread, ThreadID, Frame      uint32
+	Current                                                                  int32
+	Instructions                                                             uint32
+	Code, Previous, Instruction, Owner                                       uint16
+	Filename, Qualname, FirstLine, Lines                                     uint16
+	TextLength, TextState, ASCII, Compact, BytesLength, Bytes, FrameB, CodeB uint16
+	Ends, Minor                                                              uint8
+	_                                                                        [6]uint8
+}
+
+// addPython stores an interpreter for the programs. It returns its number, and 1; 0: there are too many.
+func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
+	if u.pythons == nil {
+		return 0, nil
+	}
+	if i := slices.IndexFunc(u.python, func(known python.Interpreter) bool { return reflect.DeepEqual(known, *in) }); i >= 0 {
+		return uint32(i) + 1, nil
+	}
+	number := uint32(len(u.python))
+	if number >= pythonFiles {
+		return 0, nil
+	}
+	l := &in.Layout
+	f := pythonFile{
+		Runtime:      in.Runtime,
+		Interpreters: uint32(l.Interpreters), NextInterpreter: uint32(l.NextInterpreter), Threads: uint32(l.Threads), NextThread: uint32(l.NextThread),
+		ThreadID: uint32(l.ThreadID), Frame: uint32(l.Frame), Current: -1, Instructions: uint32(l.Instructions),
+		Code: uint16(l.Code), Previous: uint16(l.Previous), Instruction: uint16(l.Instruction), Owner: uint16(l.Owner),
+		Filename: uint16(l.Filename), Qualname: uint16(l.Qualname), FirstLine: uint16(l.FirstLine), Lines: uint16(l.Lines),
+		TextLength: uint16(l.TextLength), TextState: uint16(l.TextState), ASCII: uint16(l.ASCII), Compact: uint16(l.Compact),
+		BytesLength: uint16(l.BytesLength), Bytes: uint16(l.Bytes), Ends: uint8(l.Ends), Minor: uint8(l.Minor),
+	}
+	if l.HasCurrent {
+		f.Current = int32(l.Current)
+	}
+	f.FrameB, f.CodeB = uint16(l.FrameBytes()), uint16(l.CodeBytes())
+	for i, loop := range in.Loops[:min(len(in.Loops), python.MaxLoops)] {
+		f.Begin[i], f.End[i] = loop.Begin, loop.End
+	}
+	if err := u.pythons.Put(number, f); err != nil {
+		return 0, fmt.Errorf("store a Python interpreter for the kernel programs: %w", err)
+	}
+	u.python = append(u.python, *in)
+	return number + 1, nil
+}
+
+// PythonCounts are statistics of walks over Python's frames: python_counts in python.h.
+type PythonCounts struct {
+	Stacks, Frames uint64
+	Searches       uint64 // for a thread's state
+	Codes          uint64 // code objects that were written
+	Ns             uint64
+}
+
+// PythonCounts returns the counts since the programs were loaded.
+func (t *Tracer) PythonCounts() (c PythonCounts, err error) {
+	if err := t.collection.Variables["python_counts"].Get(&c); err != nil {
+		return c, fmt.Errorf("read the statistics of Python's frames: %w", err)
+	}
+	return c, nil
+}
+
+func (c PythonCounts) String() string {
+	return fmt.Sprintf("%d stacks with %d frames, %d ns each stack; %d searches for a thread, %d code objects", c.Stacks, c.Frames, c.Ns/max(c.Stacks, 1), c.Searches, c.Codes)
+}

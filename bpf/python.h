@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Walks the frames of CPython's interpreter, after the user stack of a thread that has code of the interpreter in it.
+ *
+ * User space knows interpreters by their files, as unwind tables are known: where a file has its runtime and the loop that executes
+ * bytecode, and what is where in the structures of its version (internal/python). So processes that are new, and forks, need nothing.
+ *
+ * A thread's state is found in the lists that start at the runtime, and remembered. The next search waits for 200 times as long as one takes,
+ * so that threads without a state cost little; for 10 times as long if the thread is in the loop, and so must have one.
+ *
+ * A frame is a word with a hash of its code object: of the object's address and of what it points to, so that another object at the same
+ * address has another hash. The object is written once a generation, before the stack, and read here: its process may have ended when user
+ * space would read it.
+ *
+ * All of this is memory of the process, and may be anything: everything that is read is bounded.
+ *
+ * Global functions ask python_enabled themselves: before Linux 6.8 each is verified even if nothing calls it.
+ */
+#ifndef WPROF_PYTHON_H
+#define WPROF_PYTHON_H
+
+#define PYTHON_FILES 64
+#define PYTHON_LOOPS 4 /* internal/python: MaxLoops */
+#define PYTHON_THREADS 4096
+#define PYTHON_SEARCH 1024 /* interpreters and threads that are looked at */
+#define PYTHON_PATIENCE 20000 /* ns for each of them, of which one takes about 100 */
+#define PYTHON_PATIENCE_IN_LOOP 1000
+
+/* internal/python: Ends. */
+enum python_ends { PYTHON_ENDS_ALWAYS, PYTHON_ENDS_AT_ENTRY, PYTHON_ENDS_BEFORE_SHIM };
+
+#define PYTHON_OWNED_BY_C 3 /* internal/python: OwnedByCStack */
+
+/* An interpreter's file: bpf/python.go. */
+struct python {
+	__u64 runtime;
+	__u64 loops_begin[PYTHON_LOOPS], loops_end[PYTHON_LOOPS];
+	__u32 interpreters, next_interpreter, threads, next_thread, thread_id, frame;
+	__s32 current; /* negative: the frame is in the thread's state */
+	__u32 instructions;
+	__u16 code, previous, instruction, owner;
+	__u16 filename, qualname, first_line, lines;
+	__u16 text_length, text_state, ascii, compact;
+	__u16 bytes_length, bytes;
+	__u16 frame_bytes, code_bytes;
+	__u8 ends, minor;
+	__u8 pad[6];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python);
+} pythons SEC(".maps");
+
+/* What the last search for a thread's state has found. Programs on other CPUs may write it at the same time: the state is checked. */
+struct python_thread {
+	__u64 process; /* seed of its stacks */
+	__u64 newest;  /* interpreter of the process */
+	__u64 state;   /* 0: it has none */
+	__u64 searched; /* when */
+	__u32 steps;	/* of that search */
+	__u32 pad;
+	__u32 tid;
+	__u32 several; /* there is more than one interpreter: the thread may have a state in each */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python_thread);
+} python_threads SEC(".maps");
+
+const volatile __u32 python_pid; /* the only process whose frames are taken; 0: of all */
+const volatile bool python_named; /* only of processes whose name matches python_name */
+const volatile char python_name[GLOB_LEN];
+
+struct {
+	__u64 stacks, frames, searches, codes;
+	__u64 ns;
+} python_counts;
+
+#if defined(__TARGET_ARCH_x86)
+
+/*
+ * Notes that the walk is in the code of an interpreter. Returns the mark of an address in its loop. Without a branch, for the verifier.
+ */
+static __always_inline __u64 note_python(struct unwind_walk *w, __u64 address)
+{
+	const struct unwind_mapping *m = mapping_of(w);
+	__u32 number = m->table.python - 1;
+	__u64 offset = address + m->to_offset, inside = 0;
+	const struct python *p;
+
+	if (!m->table.python)
+		return 0;
+	p = bpf_map_lookup_elem(&pythons, &number);
+	if (!p)
+		return 0;
+	w->python = m->table.python;
+	w->python_from = -m->to_offset;
+	w->depends_on_more = 1;
+#pragma unroll
+	for (int i = 0; i < PYTHON_LOOPS; i++)
+		inside |= (offset - p->loops_end[i]) & ~(offset - p->loops_begin[i]);
+	w->in_python_loop |= inside >> 63;
+	return inside >> 63 << PYTHON_LOOP_SHIFT;
+}
+
+__noinline bool python_name_matches(__u64 lo, __u64 hi)
+{
+	return python_enabled && match_glob(python_name, lo, hi);
+}
+
+static __always_inline bool is_python_selected(struct task_struct *task)
+{
+	__u64 name[2] = {};
+
+	if (python_pid && (__u32)task->tgid != python_pid)
+		return false;
+	if (!python_named)
+		return true;
+	bpf_probe_read_kernel(name, sizeof(name), task->group_leader->comm);
+	return python_name_matches(name[0], name[1]);
+}
+
+/* bpf_loop() only takes a pointer to the program's stack. What changes is in the map, so that the verifier does not follow it. */
+struct python_context {
+	struct python_stack *st;
+};
+
+static __always_inline const struct python *python_of(struct python_stack *st)
+{
+	__u32 file = st->file;
+
+	return bpf_map_lookup_elem(&pythons, &file);
+}
+
+static __always_inline bool read_python(void *to, __u32 size, __u64 at)
+{
+	return !bpf_probe_read_user(to, size, (void *)at);
+}
+
+/* The innermost frame of the thread's state; 0: none. */
+static __always_inline __u64 python_innermost(const struct python *p, __u64 thread)
+{
+	__u64 at = 0, frame = 0;
+
+	if (!read_python(&at, sizeof(at), thread + p->frame))
+		return 0;
+	if (p->current < 0 || !at)
+		return at;
+	return read_python(&frame, sizeof(frame), at + (__u64)p->current) ? frame : 0;
+}
+
+/* Interpreters are listed the newest first, so that of several states with frames the first one is the running one. */
+static long python_next_thread(__u32 i, struct python_context *ctx)
+{
+	struct python_stack *st = ctx->st;
+	const struct python *p;
+	__u64 at, id = 0;
+
+	if (!st)
+		return 1;
+	st->steps = i + 1;
+	p = python_of(st);
+	if (!p)
+		return 1;
+	if (!st->thread) {
+		at = st->interpreter;
+		if (!at || !read_python(&st->thread, sizeof(st->thread), at + p->threads) ||
+		    !read_python(&st->interpreter, sizeof(st->interpreter), at + p->next_interpreter))
+			return 1;
+		st->several |= st->interpreter != 0;
+		return 0;
+	}
+	if (!read_python(&id, sizeof(id), st->thread + p->thread_id))
+		return 1;
+	st->frame = id == st->self ? python_innermost(p, st->thread) : 0;
+	if (st->frame)
+		return 1;
+	return !read_python(&st->thread, sizeof(st->thread), st->thread + p->next_thread);
+}
+
+static __always_inline void search_thread(struct python_stack *st, const struct python *p, struct python_thread *known)
+{
+	struct python_context ctx = {st};
+	__u64 newest = st->interpreter;
+
+	st->thread = st->frame = 0;
+	st->steps = 0;
+	if (st->interpreter)
+		bpf_loop(PYTHON_SEARCH, python_next_thread, &ctx, 0);
+	known->process = st->seed;
+	known->tid = st->tid;
+	known->newest = newest;
+	known->state = st->frame ? st->thread : 0;
+	known->several = st->several;
+	known->searched = bpf_ktime_get_ns();
+	known->steps = st->steps;
+	if (unwind_counted)
+		__sync_fetch_and_add(&python_counts.searches, 1);
+}
+
+/* Finds the innermost frame of the running thread. */
+static __always_inline void start_python(struct python_stack *st, const struct python *p, bool in_loop)
+{
+	__u32 slot = st->tid & (PYTHON_THREADS - 1);
+	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &slot);
+	__u64 id = 0, state;
+
+	st->frame = 0;
+	st->several = 0;
+	if (!known || !read_python(&st->interpreter, sizeof(st->interpreter), st->runtime + p->interpreters))
+		return;
+	if (known->tid != st->tid || known->process != st->seed || known->newest != st->interpreter || (known->several && known->state)) {
+		search_thread(st, p, known);
+		return;
+	}
+	state = known->state;
+	if (state && read_python(&id, sizeof(id), state + p->thread_id) && id == st->self)
+		st->frame = python_innermost(p, state);
+	if (!st->frame && bpf_ktime_get_ns() - known->searched >= (__u64)known->steps * (in_loop ? PYTHON_PATIENCE_IN_LOOP : PYTHON_PATIENCE))
+		search_thread(st, p, known);
+}
+
+struct python_text {
+	__u64 at;
+	__u32 bytes;
+	__u8 kind;
+};
+
+/* What is to be copied of a str, less than limit bytes. */
+static __always_inline struct python_text python_text(const struct python *p, __u64 str, __u32 limit)
+{
+	struct python_text t = {};
+	__u64 length = 0, bytes;
+	__u32 state = 0;
+
+	if (!str || !read_python(&length, sizeof(length), str + p->text_length) || !read_python(&state, sizeof(state), str + p->text_state))
+		return t;
+	t.kind = (state >> 2 & 7) | (state >> 3 & 8); /* enum rec_code_text */
+	if (!(state & 1 << 5) || length > 1 << 20)
+		return t;
+	bytes = length * (t.kind & 7);
+	t.bytes = bytes < limit ? bytes : limit - 1;
+	t.at = str + (t.kind & CODE_ASCII ? p->ascii : p->compact);
+	return t;
+}
+
+/* A word of the code object. */
+static __always_inline __u64 code_word(struct python_stack *st, __u16 at)
+{
+	return *(volatile __u64 *)&st->code[bounded(at, PYTHON_CODE_BYTES) & ~7];
+}
+
+/* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */
+__noinline bool write_python_code(struct python_stack *st)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), at = 0, size, length;
+	const struct python *p;
+	struct python_text t;
+	struct rec_code *rec, *def;
+	__u64 lines, count = 0;
+
+	if (!python_enabled || !st)
+		return false;
+	def = (struct rec_code *)st->def;
+	p = python_of(st);
+	if (!p)
+		return false;
+	def->pid = st->pid;
+	def->minor = p->minor;
+	def->first_line = code_word(st, p->first_line) >> (p->first_line & 4) * 8;
+
+	t = python_text(p, code_word(st, p->qualname), PYTHON_NAME);
+	length = bounded(t.bytes, PYTHON_NAME);
+	if (length && !read_python(st->text, length, t.at))
+		length = 0;
+	def->name_kind = t.kind;
+	def->name_bytes = length;
+	at = bounded(length, PYTHON_NAME);
+
+	t = python_text(p, code_word(st, p->filename), PYTHON_FILE);
+	length = bounded(t.bytes, PYTHON_FILE);
+	if (length && !read_python(st->text + at, length, t.at))
+		length = 0;
+	def->file_kind = t.kind;
+	def->file_bytes = length;
+	at += bounded(length, PYTHON_FILE);
+
+	lines = code_word(st, p->lines);
+	if (lines)
+		read_python(&count, sizeof(count), lines + p->bytes_length);
+	length = count < PYTHON_LINES ? count : PYTHON_LINES - 1;
+	length = bounded(length, PYTHON_LINES);
+	if (length && !read_python(st->text + at, length, lines + p->bytes))
+		length = 0;
+	at += bounded(length, PYTHON_LINES);
+
+	size = sizeof(*rec) + at;
+	rec = claim_here(cpu, size);
+	if (!rec) {
+		count_loss(cpu, REC_CODE);
+		return false;
+	}
+	fill_header(&def->hdr, REC_CODE, 0, cpu, st->tid);
+	bpf_probe_read_kernel(rec, size, def);
+	submit(rec, size);
+	if (unwind_counted)
+		__sync_fetch_and_add(&python_counts.codes, 1);
+	return true;
+}
+
+/*
+ * The word of a frame without PYTHON_ENDS: the hash of its code object, which is defined if it was not in this generation. 0: it is code that
+ * the interpreter has made for itself, which has one string for all names (_Py_MakeShimCode() in CPython).
+ */
+static __always_inline __u64 python_word(struct python_stack *st, const struct python *p, __u64 code, __u64 at)
+{
+	__u64 id, filename, qualname;
+	struct stack_mark mark;
+
+	if (!code || !read_python(st->code, bounded(p->code_bytes, PYTHON_CODE_BYTES), code))
+		return PYTHON_FRAME;
+	filename = code_word(st, p->filename);
+	qualname = code_word(st, p->qualname);
+	if (filename == qualname)
+		return 0;
+	id = mix64(st->seed ^ mix_fast(code) ^ filename);
+	id = mix64(id ^ qualname);
+	id = mix64(id ^ code_word(st, p->lines));
+	id = mix64(id ^ code_word(st, p->first_line)) >> PYTHON_CODE_SHIFT | 1;
+	mark = stack_mark_of(id << 1);
+	if (!mark.at)
+		return PYTHON_FRAME;
+	if (*mark.at != mark.value) {
+		((struct rec_code *)st->def)->id = id;
+		if (!write_python_code(st))
+			return PYTHON_FRAME;
+		*mark.at = mark.value;
+	}
+	if (p->instructions)
+		at = (__s64)(at - code - p->instructions) >> 1;
+	else
+		at = (__s64)(__s32)at;
+	if ((__s64)at < 0)
+		at = PYTHON_BEFORE;
+	else if (at >= PYTHON_FAR)
+		at = PYTHON_FAR;
+	return id << PYTHON_CODE_SHIFT | PYTHON_FRAME | at;
+}
+
+static __always_inline void add_python(struct python_stack *st, __u64 word)
+{
+	__u32 count = *(volatile __u32 *)&st->count;
+
+	st->words[bounded(count, 512)] = word;
+	*(volatile __u32 *)&st->count = count + 1;
+}
+
+/* The frame before was the outermost that its call of the loop executes; without one the call has none. */
+static __always_inline void end_python_run(struct python_stack *st)
+{
+	__u32 last = *(volatile __u32 *)&st->count - 1;
+	__u64 *word = &st->words[bounded(last, 512)];
+
+	if (last < PYTHON_FRAMES && !(*word & PYTHON_ENDS))
+		*word |= PYTHON_ENDS;
+	else
+		add_python(st, PYTHON_ENDS);
+}
+
+static __always_inline __u64 frame_word(struct python_stack *st, __u16 at)
+{
+	return *(volatile __u64 *)&st->bytes[bounded(at, PYTHON_FRAME_BYTES) & ~7];
+}
+
+static long python_step(__u32 i, struct python_context *ctx)
+{
+	struct python_stack *st = ctx->st;
+	const struct python *p;
+	__u64 word;
+	__u8 owner;
+
+	if (!st || i >= PYTHON_FRAMES || *(volatile __u32 *)&st->count >= PYTHON_FRAMES)
+		return 1;
+	p = python_of(st);
+	if (!p)
+		return 1;
+	st->ended = PYTHON_WHOLE;
+	if (!st->frame)
+		return 1;
+	st->ended = PYTHON_UNREADABLE;
+	if (!read_python(st->bytes, bounded(p->frame_bytes, PYTHON_FRAME_BYTES), st->frame))
+		return 1;
+	st->ended = PYTHON_DEEPER;
+	owner = *(volatile __u8 *)&st->bytes[bounded(p->owner, PYTHON_FRAME_BYTES)];
+	st->frame = frame_word(st, p->previous);
+	if (p->ends == PYTHON_ENDS_BEFORE_SHIM && owner >= PYTHON_OWNED_BY_C) {
+		end_python_run(st);
+		return 0;
+	}
+	word = python_word(st, p, frame_word(st, p->code), frame_word(st, p->instruction));
+	if (p->ends == PYTHON_ENDS_ALWAYS || (p->ends == PYTHON_ENDS_AT_ENTRY && owner))
+		word |= PYTHON_ENDS;
+	if (word)
+		add_python(st, word);
+	return 0;
+}
+
+/* Takes Python's frames of the running thread, whose user stack is in the scratch buffer. */
+__noinline int walk_python(struct scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct python_context ctx;
+	const struct python *p;
+	__u64 begin = 0;
+
+	if (!python_enabled || !s || !s->walk.python || !is_python_selected(task))
+		return 0;
+	ctx.st = python_stack_at(s->level);
+	if (!ctx.st)
+		return 0;
+	if (unwind_counted)
+		begin = bpf_ktime_get_ns();
+	ctx.st->file = s->walk.python - 1;
+	p = python_of(ctx.st);
+	if (!p)
+		return 0;
+	ctx.st->count = 0;
+	ctx.st->seed = user_seed(task);
+	ctx.st->pid = task->tgid;
+	ctx.st->tid = task->pid;
+	ctx.st->self = task->thread.fsbase;
+	ctx.st->runtime = s->walk.python_from + p->runtime;
+	start_python(ctx.st, p, s->walk.in_python_loop);
+	if (ctx.st->frame)
+		bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
+	/* One that was called from another interpreter has its callers there. */
+	if (ctx.st->several && ctx.st->thread) {
+		read_python(&ctx.st->thread, sizeof(ctx.st->thread), ctx.st->thread + p->next_thread);
+		bpf_loop(PYTHON_SEARCH, python_next_thread, &ctx, 0);
+		if (ctx.st->frame)
+			bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
+	}
+	if (*(volatile __u32 *)&ctx.st->count)
+		s->python = ctx.st->several ? PYTHON_DEEPER : ctx.st->ended;
+	if (unwind_counted) {
+		__sync_fetch_and_add(&python_counts.stacks, 1);
+		__sync_fetch_and_add(&python_counts.frames, *(volatile __u32 *)&ctx.st->count);
+		__sync_fetch_and_add(&python_counts.ns, bpf_ktime_get_ns() - begin);
+	}
+	return 0;
+}
+
+#endif
+#endif

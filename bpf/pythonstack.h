@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Python's part of a user stack, which follows the addresses in its rec_stack: see python.h. There is one for each scratch buffer of stacks.h.
+ */
+#ifndef WPROF_PYTHONSTACK_H
+#define WPROF_PYTHONSTACK_H
+
+const volatile bool python_enabled;
+
+#define PYTHON_FRAME_BYTES 128
+#define PYTHON_CODE_BYTES 256
+#define PYTHON_NAME 256	   /* powers of two: one more than the bytes that are kept */
+#define PYTHON_FILE 512
+#define PYTHON_LINES 4096
+
+struct python_stack {
+	__u32 count;
+	__u8 ended; /* enum rec_python_end */
+	__u8 several; /* there is more than one interpreter */
+	__u16 pad;
+	__u64 seed; /* of the process */
+	__u32 pid, tid;
+	/* The walk. */
+	__u32 file; /* number of the interpreter's file */
+	__u32 steps; /* of a search */
+	__u64 self; /* what pthread_self() returns */
+	__u64 runtime;
+	__u64 interpreter, thread, frame;
+	__u8 bytes[PYTHON_FRAME_BYTES];
+	__u8 code[PYTHON_CODE_BYTES];
+	__u64 words[PYTHON_FRAMES + 32]; /* 512 */
+	/* The definition of a code object. */
+	__u64 def[sizeof(struct rec_code) / sizeof(__u64)]; /* and its text */
+	__u8 text[PYTHON_NAME + PYTHON_FILE + PYTHON_LINES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python_stack);
+} python_stacks SEC(".maps");
+
+static __always_inline struct python_stack *python_stack_at(__u32 level)
+{
+	return bpf_map_lookup_elem(&python_stacks, &level);
+}
+
+#endif

@@ -1,0 +1,115 @@
+package assemble
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+	"wprof/internal/symbol"
+)
+
+// unknownPython is the function of a frame whose code object could not be read.
+const unknownPython = "[python?]"
+
+const (
+	frameLineBits = 20
+	frameAtMask   = 1<<20 - 1
+)
+
+// cutLoop returns an address without its mark, and whether it had one: the frame is of the loop that executes Python's bytecode.
+func cutLoop(address uint64) (uint64, bool) {
+	if address>>ringdata.PythonAddressLoopShift != 1 {
+		return address, false
+	}
+	return address &^ (1 << ringdata.PythonAddressLoopShift), true
+}
+
+// mergePython sets c.indices to the frames of a stack, innermost first: those of the interpreter's loop are replaced by the frames of Python that
+// each of its calls executes.
+//
+// The two parts were taken one after the other, but of the same thread, which stood still. They may differ where either is cut, where the
+// loop has just been called or is about to return, which is the innermost one, and where a part of the loop is not known.
+func (c *code) mergePython(t *stackDef) {
+	runs := pythonRuns(t.python)
+	calls := 0
+	for _, address := range c.addresses {
+		if _, isLoop := cutLoop(address); isLoop {
+			calls++
+		}
+	}
+	isWhole := t.end == format.StackEnd_STACK_END_ROOT
+	unmatched := 0
+	if t.whole && isWhole {
+		unmatched = max(calls-len(runs), 0)
+	}
+	for i, address := range c.addresses {
+		_, isLoop := cutLoop(address)
+		switch {
+		case !isLoop:
+			c.indices = append(c.indices, c.nativeFrame(t, i))
+			continue
+		case unmatched > 0 || len(runs) == 0:
+			unmatched--
+			c.indices = append(c.indices, c.nativeFrame(t, i))
+		default:
+			c.addRun(t.pid, runs[0])
+			runs = runs[1:]
+		}
+		if calls--; calls == 0 && isWhole {
+			runs = c.addRuns(t.pid, runs)
+		}
+	}
+	c.addRuns(t.pid, runs)
+}
+
+// pythonRuns splits words of frames, innermost first, into what each call of the loop executes.
+func pythonRuns(words []byte) (runs [][]uint64) {
+	var run []uint64
+	for ; len(words) >= 8; words = words[8:] {
+		word := binary.LittleEndian.Uint64(words)
+		if word&ringdata.PythonWordFrame != 0 {
+			run = append(run, word)
+		}
+		if word&ringdata.PythonWordEnds != 0 {
+			runs, run = append(runs, run), nil
+		}
+	}
+	if len(run) > 0 {
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// addRuns adds runs that no call is left for, and returns none.
+func (c *code) addRuns(pid uint32, runs [][]uint64) [][]uint64 {
+	for _, run := range runs {
+		c.addRun(pid, run)
+	}
+	return nil
+}
+
+func (c *code) addRun(pid uint32, run []uint64) {
+	for _, word := range run {
+		c.indices = append(c.indices, c.pythonFrame(pid, word))
+	}
+}
+
+// pythonFrame is the index of a frame of Python in this section.
+func (c *code) pythonFrame(pid uint32, word uint64) uint32 {
+	code, line := c.python.find(pid, word>>ringdata.PythonWordCodeShift), uint32(0)
+	if code == nil {
+		code = &c.unknown
+	} else {
+		line = code.line(word & frameAtMask)
+	}
+	m := c.moduleOf(&c.interpreted)
+	offset := code.number<<frameLineBits | uint64(line)&(1<<frameLineBits-1)
+	if i, ok := m.frames[0][offset]; ok {
+		return i
+	}
+	i := c.frame(m, offset, false)
+	f := &c.frames[i]
+	f.function = code.function
+	f.line = &symbol.Line{Function: code.function, File: code.file, Line: line}
+	return i
+}

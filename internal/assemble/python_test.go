@@ -1,0 +1,147 @@
+package assemble
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+)
+
+// pythonWord is the word of a frame in the code object of an id.
+func pythonWord(id, at uint64, ends bool) uint64 {
+	word := id<<ringdata.PythonWordCodeShift | ringdata.PythonWordFrame | at
+	if ends {
+		word |= ringdata.PythonWordEnds
+	}
+	return word
+}
+
+// pythonText has three code objects of process 10: outer at line 10, inner at line 20 and a function of another module.
+const pythonText = sampleText + `
+0: 3000 code cpu=0 tid=10 pid=10 id=0x1 minor=10 name=outer file=/srv/app.py first=10 lines=0401
+0: 3000 code cpu=0 tid=10 pid=10 id=0x2 minor=10 name=inner file=/srv/app.py first=20 lines=04000403
+0: 3000 code cpu=0 tid=10 pid=10 id=0x3 minor=10 name=loads file=/usr/lib/python3.10/json/__init__.py first=30 lines=7f00
+`
+
+// loop is an address of the interpreter's loop, with the mark that the kernel programs set.
+const loop = 0x4000000000400500
+
+// The frames of Python stand where the calls of the interpreter's loop are that execute them.
+func TestPythonReplacesTheLoop(t *testing.T) {
+	outer, inner, loads, boundary := pythonWord(1, 0, true), pythonWord(2, 3, true), pythonWord(3, 0, true), uint64(ringdata.PythonWordEnds)
+	root, cut := format.StackEnd_STACK_END_ROOT, format.StackEnd_STACK_END_DEPTH
+	const whole, deeper = ringdata.PythonEndWhole, ringdata.PythonEndDeeper
+	native, caller := "/bin/plain", "/bin/plain"
+	for name, c := range map[string]struct {
+		at    []uint64
+		words []uint64
+		end   format.StackEnd
+		ended int
+		want  string // outermost first
+	}{
+		"each call one frame": {[]uint64{0x600010, loop, 0x600020, loop, 0x600030}, []uint64{inner, outer}, root, whole,
+			caller + ";app.outer:11;" + caller + ";app.inner:23;" + native},
+		"one call, two frames": {[]uint64{0x600010, loop, 0x600030}, []uint64{pythonWord(2, 0, false), outer}, root, whole,
+			caller + ";app.outer:11;app.inner:20;" + native},
+		"the loop has just been called": {[]uint64{loop, 0x600020, loop, 0x600030}, []uint64{loads}, root, whole,
+			caller + ";json.loads:30;" + caller + ";/bin/alpha"},
+		"the innermost call has no frame": {[]uint64{loop, 0x600020, loop, 0x600030}, []uint64{boundary, loads}, root, whole,
+			caller + ";json.loads:30;" + caller},
+		"native frames are cut": {[]uint64{loop, 0x600020}, []uint64{inner, outer, loads}, cut, whole,
+			"json.loads:30;app.outer:11;" + caller + ";app.inner:23"},
+		"Python's are cut": {[]uint64{loop, 0x600020, loop, 0x600030}, []uint64{inner}, root, deeper,
+			caller + ";/bin/alpha;" + caller + ";app.inner:23"},
+		"a part of the loop is not known": {[]uint64{loop, 0x600020, 0x600030}, []uint64{inner, outer}, root, whole,
+			caller + ";" + caller + ";app.outer:11;app.inner:23"},
+		"no loop":                         {[]uint64{0x600010}, []uint64{inner}, format.StackEnd_STACK_END_NO_FRAME, whole, "app.inner:23;" + native},
+		"a code object that is not known": {[]uint64{loop, 0x600030}, []uint64{pythonWord(9, 0, true)}, root, whole, caller + ";[python?]:0"},
+		"one that could not be read":      {[]uint64{loop, 0x600030}, []uint64{pythonWord(0, 0, true)}, root, whole, caller + ";[python?]:0"},
+		"none":                            {[]uint64{loop, 0x600030}, nil, root, ringdata.PythonEndNone, caller + ";/bin/alpha"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := pythonText + fmt.Sprintf("0: 3100 stack cpu=0 tid=10 id=7 pid=10 ended=%d whole=%d at=%s", c.end, c.ended, listed(c.at))
+			if len(c.words) > 0 {
+				text += " python=" + listed(c.words)
+			}
+			text += "\n0: 3200 sample cpu=0 tid=10 user=7\nround 4000\nend 4100\n"
+			if got := lastStack(t, text); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A thread that comes back after generations has the names of the stack with which it left.
+func TestPythonCodeOutlivesGenerations(t *testing.T) {
+	p := newPythonTable()
+	record := func(id uint64, size int) []byte {
+		b := make([]byte, ringdata.CodeSize+size)
+		b[ringdata.CodeID], b[ringdata.CodeID+1], b[ringdata.CodeID+2] = byte(id), byte(id>>8), byte(id>>16)
+		b[ringdata.CodePID] = 10
+		return b
+	}
+	p.keep(record(1, 0))
+	for range 5 {
+		p.rotate()
+	}
+	if p.find(10, 1) == nil || p.find(11, 1) != nil {
+		t.Error("a code object is there only for some generations, or for another process")
+	}
+	for id := range uint64(20000) {
+		p.keep(record(id+2, 4000))
+	}
+	if p.bytes > maxPythonBytes+8000 || p.find(10, 1) != nil {
+		t.Errorf("%d bytes are kept, also what has not been used for long", p.bytes)
+	}
+	if p.find(10, 2) == nil {
+		t.Error("what is in use was dropped")
+	}
+}
+
+func listed(words []uint64) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, fmt.Sprintf("%#x", word))
+	}
+	return strings.Join(all, ",")
+}
+
+// lastStack returns the frames of the last sample: functions of Python with their lines, others by their modules.
+func lastStack(t *testing.T, text string) string {
+	t.Helper()
+	var stream bytes.Buffer
+	if _, err := Finalise(openText(t, text), format.NewWriter(&stream, format.WriterOptions{}), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var last []string
+	r, err := format.NewReader(&stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return strings.Join(last, ";")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != format.KindSample {
+			continue
+		}
+		last = nil
+		for _, id := range r.Stack(e.Sample().Stack()).Frames {
+			f := r.Frame(id)
+			name := string(r.Module(f.Module).GetPath())
+			if len(f.Lines) > 0 {
+				name = fmt.Sprintf("%s:%d", f.Lines[0].Function, f.Lines[0].Line)
+			}
+			last = append(last, name)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+//go:build linux && amd64
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// pythonFrame is a function of Python as testdata/python/truth.py prints it.
+type pythonFrame struct {
+	function, file string
+	line           uint32
+}
+
+func (f *pythonFrame) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&f.function, &f.file, &f.line})
+}
+
+// pythonStay is a time in which a thread was in one stack, innermost frame first.
+type pythonStay struct {
+	TID      int32
+	From, To int64
+	Stack    []pythonFrame
+	// Innermost is the function in which the thread is compared, if it is also in others in that time.
+	Innermost string
+}
+
+// pythonLog is what a program says.
+type pythonLog struct {
+	Stays    []pythonStay
+	Children []int32 // that it has forked
+}
+
+// pythons are the interpreters of this machine: Debian's, and those that pyenv has built.
+func pythons(t *testing.T) (all []string) {
+	t.Helper()
+	home, _ := os.UserHomeDir()
+	for _, pattern := range []string{"/usr/bin/python3", filepath.Join(home, ".pyenv/versions/3.*/bin/python3")} {
+		found, _ := filepath.Glob(pattern)
+		for _, python := range found {
+			if err := exec.Command(python, "-c", "import sys; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 13))").Run(); err == nil {
+				all = append(all, python)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Skip("python3 is not installed")
+	}
+	return all
+}
+
+// Each stack that is taken of a Python program is the one that the program itself says it was in.
+func TestPythonStacksAreThoseOfTheProgram(t *testing.T) {
+	tools.NeedPrivilege(t)
+	said := map[string]pythonLog{}
+	capture := tools.Record(t, filepath.Join(t.TempDir(), "python.wprof"), []string{"-f", "py-stacks", "-Stimer=1khz", "--stacks=+offcpu", "--offcpu-min=0"}, func() {
+		var running sync.WaitGroup
+		var mu sync.Mutex
+		for _, python := range pythons(t) {
+			running.Go(func() {
+				out, err := exec.Command(python, "testdata/python/truth.py").Output()
+				var log pythonLog
+				if err = errors.Join(err, json.Unmarshal(out, &log)); err != nil {
+					t.Errorf("%s: %v", python, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				said[python] = log
+			})
+		}
+		running.Wait()
+	})
+	taken := pythonStacksOf(t, capture)
+	for python, log := range said {
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), func(t *testing.T) {
+			checkPython(t, log.Stays, taken)
+			checkChildren(t, log.Children, taken)
+		})
+	}
+}
+
+// takenStack is one that the recorder has taken, of a time at which the thread stood still.
+type takenStack struct {
+	at     int64
+	frames []pythonFrame
+	text   string // with the native frames
+	outer  string // of text, from Python's innermost frame on
+}
+
+func pythonStacksOf(t *testing.T, capture string) map[int32][]takenStack {
+	t.Helper()
+	f, err := os.Open(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := map[int32][]takenStack{}
+	tools.Walk(t, f, func(r *format.Reader, e *format.Event) {
+		switch e.Kind {
+		case format.KindSample:
+			addPython(all, r, e.Task, e.Time, e.Sample().Stack())
+		case format.KindSwitch:
+			if since, ok := e.Switch().Since(); ok {
+				stack, _ := e.Switch().Stack()
+				addPython(all, r, e.Switch().Next(), since, stack)
+			}
+		}
+	})
+	return all
+}
+
+func addPython(all map[int32][]takenStack, r *format.Reader, task format.TaskID, at int64, id format.StackID) {
+	thread, stack := r.Task(task), r.Stack(id)
+	if thread == nil || stack == nil || stack.UserEnd != uint32(format.StackEnd_STACK_END_ROOT) && stack.UserEnd != uint32(format.StackEnd_STACK_END_DEPTH) {
+		return
+	}
+	s := takenStack{at: at}
+	var text []string
+	for _, id := range slices.Backward(stack.Frames[:len(stack.Frames)-int(stack.KernelFrames)]) {
+		frame := r.Frame(id)
+		name := "?"
+		if len(frame.Lines) > 0 {
+			name = string(frame.Lines[0].Function)
+		}
+		text = append(text, name)
+		if m := r.Module(frame.Module); m != nil && m.Kind == uint32(format.ModuleKind_MODULE_PYTHON) {
+			s.frames = append(s.frames, pythonFrame{name, string(frame.Lines[0].File), frame.Lines[0].Line})
+		}
+		if len(s.frames) > 0 {
+			s.outer += ";" + name
+		}
+	}
+	s.text = strings.Join(text, ";")
+	all[thread.Tid] = append(all[thread.Tid], s)
+}
+
+func checkPython(t *testing.T, stays []pythonStay, taken map[int32][]takenStack) {
+	compared, wrong, inSub := 0, 0, 0
+	for _, stay := range stays {
+		for _, s := range taken[stay.TID] {
+			if s.at <= stay.From || s.at >= stay.To || isOfTheLog(s) || !stay.isIn(s) {
+				continue
+			}
+			compared++
+			if stay.Innermost != "" {
+				inSub++
+			}
+			// The interpreter may just have been called for a function, or be about to return from it.
+			if strings.Contains(s.outer, "_PyEval_EvalFrame") || !slices.EqualFunc(s.frames, stay.Stack, sameFrame) {
+				if wrong++; wrong <= 5 {
+					t.Errorf("recorded %s\n%s\nthe program says\n%s", s.text, lines(s.frames), lines(stay.Stack))
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d stacks differ, in %d places", wrong, compared, len(stays))
+	if compared < len(stays)/3 || inSub == 0 {
+		t.Errorf("only %d stacks were taken in %d places, %d of them in another interpreter", compared, len(stays), inSub)
+	}
+}
+
+// checkChildren checks that processes that lived for some ms have the names of their functions.
+func checkChildren(t *testing.T, children []int32, taken map[int32][]takenStack) {
+	named := 0
+	for _, pid := range children {
+		if slices.ContainsFunc(taken[pid], func(s takenStack) bool { return len(s.frames) == 3 && s.frames[0].function == "truth.child" }) {
+			named++
+		}
+	}
+	if named < len(children)*9/10 {
+		t.Errorf("%d of %d children have a stack of where they waited", named, len(children))
+	}
+}
+
+// isIn reports whether a stack is one of the place.
+func (s *pythonStay) isIn(taken takenStack) bool {
+	return s.Innermost == "" || len(taken.frames) > 0 && strings.HasSuffix(taken.frames[0].function, s.Innermost)
+}
+
+// isOfTheLog reports whether the program was in the functions that write its log.
+func isOfTheLog(s takenStack) bool {
+	return len(s.frames) > 0 && (s.frames[0].function == "truth.begin" || s.frames[0].function == "truth.end")
+}
+
+func sameFrame(recorded, said pythonFrame) bool {
+	return strings.HasSuffix(recorded.function, said.function) && (said.file == "" || recorded.file == said.file && recorded.line == said.line)
+}
+
+func lines(frames []pythonFrame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		fmt.Fprintf(&b, "  %s %s:%d\n", f.function, f.file, f.line)
+	}
+	return b.String()
+}
+
+// What a process has in the place of an interpreter's memory does no more than to make frames that are none.
+func TestProcessesMayLieAboutPython(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const library = "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0"
+	if _, err := os.Stat(library); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	dir := t.TempDir()
+	liar, capture := filepath.Join(dir, "liar"), filepath.Join(dir, "liar.wprof")
+	if out, err := exec.Command("gcc", "-O1", "-o", liar, "testdata/liar.c", "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	tools.Run(t, "wprof-record", "-f", "py-stacks=liar", "-Stimer=1khz", "--stacks=+offcpu", "--offcpu-min=0", "-o", capture, "--", liar, library)
+	stacks, deepest := 0, 0
+	for _, all := range pythonStacksOf(t, capture) {
+		for _, s := range all {
+			if len(s.frames) > 0 {
+				stacks++
+				deepest = max(deepest, len(s.frames))
+			}
+		}
+	}
+	t.Logf("%d stacks with up to %d frames", stacks, deepest)
+	if stacks < 20 || deepest < 100 {
+		t.Errorf("%d stacks have frames, the deepest %d: too few for a test", stacks, deepest)
+	}
+	for line := range bytes.Lines(tools.Run(t, "wprof-json", capture)) {
+		if !json.Valid(line) {
+			t.Fatalf("a line is no JSON: %.200q", line)
+		}
+	}
+}
