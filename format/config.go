@@ -12,6 +12,9 @@ const (
 	ConfigProbes       = "probes"      // definitions of user-defined probes; the key is there only if some were recorded
 )
 
+// FeaturePyStacks is one of ConfigFeatures: functions of Python in stacks, perhaps followed by = and of which processes.
+const FeaturePyStacks = "py-stacks"
+
 // ScopeCommand is the scope of a recording of a command, which begins with its exec: until then all threads are hidden.
 const ScopeCommand = "the command and its children"
 

@@ -10,12 +10,13 @@ import (
 	"sync/atomic"
 
 	"wprof/bpf"
+	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/python"
 )
 
 // pythonFeature is the word of -f for Python's frames in stacks.
-const pythonFeature = "py-stacks"
+const pythonFeature = format.FeaturePyStacks
 
 // maxPythonName is one less than bpf's room for a glob.
 const maxPythonName = 31

@@ -33,10 +33,14 @@ func sessionFields() []field[sessionRow] {
 	for _, group := range []string{"sched", "wakeup", "task-life"} {
 		fields = append(fields, flag("capture_"+strings.ReplaceAll(group, "-", "_"), func(r *sessionRow) bool { return r.Recorded(group) }))
 	}
-	for _, source := range []string{"ipis", "requests", "scx", "cuda", "pystacks", "pytrace", "pytorch"} {
-		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
+	never := func(*sessionRow) bool { return false }
+	for _, source := range []string{"ipis", "requests", "scx", "cuda"} {
+		fields = append(fields, flag("capture_"+source, never))
 	}
 	return append(fields,
+		flag("capture_pystacks", func(r *sessionRow) bool { return r.PyStacks }),
+		flag("capture_pytrace", never),
+		flag("capture_pytorch", never),
 		flag("capture_utrace", func(r *sessionRow) bool { return r.Probes }),
 		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),
 		integer("stack_cnt", func(r *sessionRow) int64 { return r.stackCount }),

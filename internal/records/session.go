@@ -23,6 +23,7 @@ type Session struct {
 	UUID     string
 	Groups   []string  // groups of kinds that were recorded
 	Probes   bool      // user-defined probes were recorded
+	PyStacks bool      // functions of Python were taken in stacks
 	Opened   time.Time // when the first window opened, UTC; zero: not known
 
 	// Prepare and Activate are how the user of the first recording gave when to prepare it and to open its window, "" if at once;
@@ -51,6 +52,7 @@ func Describe(s *format.Session) Session {
 		switch pair.GetKey() {
 		case format.ConfigFeatures:
 			out.Groups = strings.Split(valid(pair.GetValue()), ",")
+			out.PyStacks = slices.ContainsFunc(out.Groups, isPyStacks)
 		case format.ConfigOffCPUStacks:
 			out.Stacks = append(out.Stacks, "offcpu")
 		case format.ConfigWakerStacks:
@@ -78,6 +80,11 @@ func Describe(s *format.Session) Session {
 	return out
 }
 
+func isPyStacks(feature string) bool {
+	word, _, _ := strings.Cut(feature, "=")
+	return word == format.FeaturePyStacks
+}
+
 // Add merges the description of another recording of the same stream.
 func (s *Session) Add(more Session) {
 	if s.TimerHz == 0 {
@@ -86,6 +93,7 @@ func (s *Session) Add(more Session) {
 	s.Stacks = union(s.Stacks, more.Stacks)
 	s.PMUs = union(s.PMUs, more.PMUs)
 	s.Probes = s.Probes || more.Probes
+	s.PyStacks = s.PyStacks || more.PyStacks
 	s.Groups = union(s.Groups, more.Groups)
 	s.Extras = union(s.Extras, more.Extras)
 	for key, value := range more.Metadata {
