@@ -245,6 +245,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	rec->start_ns = task->start_time;
 	rec->pid = task->tgid;
 	rec->code = task->exit_code;
+	write_comm(rec->process_comm, task->group_leader);
 	submit(rec, sizeof(*rec));
 	return 0;
 }

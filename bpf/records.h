@@ -212,6 +212,7 @@ struct rec_exit {
 	__u64 start_ns;
 	__u32 pid;
 	__u32 code;
+	char process_comm[COMM_LEN];
 };
 
 /* With the thread's names, because no other record names a thread that exited before the window. */

@@ -2,8 +2,11 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/internal/assemble"
 	"wprof/internal/printable"
@@ -91,14 +94,20 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
 		signal := le.Uint32(body[ringdata.ExitCode:]) & 0x7f
 		if body[ringdata.HdrFlags]&ringdata.FlagLast != 0 && signal != 0 && !isEndedOnPurpose(signal) {
-			f := firing{Mark: markOf("crash", body), what: fmt.Sprintf("process %d was ended by signal %d", le.Uint32(body[ringdata.ExitPID:]), signal)}
-			s.hold(f)
+			s.hold(firing{Mark: markOf("crash", body), what: crashText(body, unix.Signal(signal))})
 		}
 	case len(s.losses) > 0 && (kind == ringdata.KindLost || kind == ringdata.KindMissing && isLoss(body)):
 		f := firing{Mark: markOf("loss", body)}
 		f.TID = 0
 		s.hold(f)
 	}
+}
+
+// crashText says which process a signal has ended.
+func crashText(exit []byte, signal unix.Signal) string {
+	name, _, _ := bytes.Cut(exit[ringdata.ExitProcessComm:][:ringdata.ExitProcessCommSize], []byte{0})
+	return fmt.Sprintf("process %d (%s) was ended by %s", binary.LittleEndian.Uint32(exit[ringdata.ExitPID:]), printable.Text(string(name)),
+		cmp.Or(unix.SignalName(signal), fmt.Sprintf("signal %d", int(signal))))
 }
 
 // recordTime is the time of a record that is not packed, CLOCK_MONOTONIC ns.

@@ -291,11 +291,13 @@ const (
 
 // struct rec_exit
 const (
-	ExitHdr     = 0
-	ExitStartNS = 16
-	ExitPID     = 24
-	ExitCode    = 28
-	ExitSize    = 32
+	ExitHdr             = 0
+	ExitStartNS         = 16
+	ExitPID             = 24
+	ExitCode            = 28
+	ExitProcessComm     = 32
+	ExitProcessCommSize = 16
+	ExitSize            = 48
 )
 
 // struct rec_fork
@@ -645,11 +647,12 @@ func Records() []Record {
 			{Name: "ident", Offset: 16, Size: 64, Signed: false},
 			{Name: "old_comm", Offset: 80, Size: 16, Signed: false},
 		}},
-		{Kind: KindExit, Size: 32, Fields: []Field{
+		{Kind: KindExit, Size: 48, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
 			{Name: "start_ns", Offset: 16, Size: 8, Signed: false},
 			{Name: "pid", Offset: 24, Size: 4, Signed: false},
 			{Name: "code", Offset: 28, Size: 4, Signed: false},
+			{Name: "process_comm", Offset: 32, Size: 16, Signed: false},
 		}},
 		{Kind: KindFree, Size: 64, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},

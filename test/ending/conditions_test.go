@@ -97,7 +97,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				must(t, cmd.Process.Signal(syscall.SIGSEGV))
 				_ = cmd.Wait()
 			},
-			want: `crash: process \d+ was ended by signal 11`,
+			want: `crash: process \d+ \(` + own + `bad\) was ended by SIGSEGV`,
 		},
 		"a span that is too long": {
 			condition: "slow:st>500us", flags: []string{"-U", "uspan:steady_function (path:" + tools.Path("steady") + ") | id:st |"},
