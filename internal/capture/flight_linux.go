@@ -123,6 +123,9 @@ func (cfg *Config) setFlight(inv *cli.Invocation) (err error) {
 	if inv.IsSet("snapshot-count") && f.Count < 1 {
 		return cli.Usagef("--snapshot-count must be at least 1")
 	}
+	if f.Every > 0 && !inv.IsSet("snapshot-on") {
+		return cli.Usagef("--snapshot-every is a pause in which conditions are ignored: add --snapshot-on CONDITION")
+	}
 	for _, text := range inv.Strings("snapshot-on") {
 		c, err := ParseCondition(text)
 		if err != nil {

@@ -230,6 +230,7 @@ func TestConditionsThatCannotHoldAreRefused(t *testing.T) {
 		"-F --snapshot-on slow:syscall:write>1s -f syscall=read": "--snapshot-on slow:syscall:write>1s: no span of syscall that is recorded has such a name",
 		"-F --snapshot-on crash -f no-task-life":                 "--snapshot-on crash: these events are switched off by -f",
 		"-F --snapshot-on slow:x":                                `--snapshot-on: "slow:x" has no limit: write slow:x>50ms`,
+		"-F --snapshot-every 5s":                                 "--snapshot-every is a pause in which conditions are ignored: add --snapshot-on CONDITION",
 		"--snapshot-on crash":                                    "--snapshot-on is for snapshots of a flight recorder: add -F",
 		"-F --snapshot-on offcpu:>1s -f no-sched -Swaker":        "--snapshot-on offcpu:>1s: these events are switched off by -f",
 
