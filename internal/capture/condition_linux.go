@@ -30,10 +30,12 @@ const (
 
 // Condition is one of --snapshot-on.
 type Condition struct {
-	text    string
-	kind    conditionKind
-	name    string // the id of a probe; a counter; of spans also the word of a source, with a glob after a colon; or a glob of names of threads and processes
-	limit   int64  // ns
+	text string
+	kind conditionKind
+	// The id of a probe (onEvent, onSlow); a source, perhaps with a glob of names of its spans, as in syscall:f* (onSlow); a glob of names of threads
+	// and processes (onOffCPU, onRunq); a counter, or the id of a probe that counts (onCounter).
+	name    string
+	limit   int64 // ns
 	counter counterLimit
 }
 
@@ -129,10 +131,10 @@ func CheckCondition(text string) error {
 // conditions are those of a recording, by what the draining thread compares with.
 type conditions struct {
 	byType                        map[uint32][]typeCondition // of typed events
-	texts                         []typeCondition            // that compare texts
+	texts                         []typeCondition            // those of byType that compare texts
 	aboutThreads, losses, crashes []*Condition
 	counters                      []*counterCondition
-	counted                       []*format.Counter // those of the recording
+	counted                       []*format.Counter // all of the recording
 	countedTypes                  []countedType
 }
 
@@ -179,7 +181,7 @@ func (cfg *Config) conditions() (*conditions, error) {
 	return c, nil
 }
 
-// addProbe finds the event types of the probe that a condition names.
+// addProbe finds the event types of the probe that a condition names; found is false if no probe has such an id.
 func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) (found bool, err error) {
 	spans := false
 	for i, t := range types {

@@ -26,7 +26,7 @@ type conditionSink struct {
 	counted  *countedRuns     // nil: no condition is about counters
 	fired    chan firing      // conditions that hold; those that find no room are dropped, because others are there
 	checks   chan threadCheck // threads whose names are to be compared
-	waiting  []threadCheck    // those that find no room yet
+	waiting  []threadCheck    // those for which checks has no room yet
 }
 
 // maxWaitingChecks bounds the threads whose names are to be compared: another goroutine compares tens of thousands a second.
@@ -121,7 +121,7 @@ func isLoss(b []byte) bool {
 // typed compares an event of a type that conditions name, and the length of a span.
 func (s *conditionSink) typed(body []byte) {
 	if body[ringdata.HdrFlags]&ringdata.FlagOpen != 0 {
-		return // it is listed for a snapshot
+		return // it is still open, and listed for a snapshot
 	}
 	le := binary.LittleEndian
 	started := int64(le.Uint64(body[ringdata.TypedStart:]))
@@ -145,11 +145,11 @@ func (s *conditionSink) fire(c *Condition, body []byte, took int64) {
 // firing is a condition that holds. The thread's name is read when the snapshot is taken, not by the goroutine that drains.
 type firing struct {
 	assemble.Mark        // without the reason
-	what          string // what the record says; "": it is about the thread
+	what          string // what the record says; "": the thread and its time say it
 	took          int64  // of a slow span
 }
 
-// markOf is where a record is in the timeline.
+// markOf is the mark of a trigger at the time, CPU and thread of a record, without a reason.
 func markOf(condition string, body []byte) assemble.Mark {
 	le := binary.LittleEndian
 	return assemble.Mark{
@@ -203,7 +203,7 @@ func (s *conditionSink) Round(round spool.Round) error {
 	}
 	if s.threads != nil {
 		s.threads.endRound(round.Time, func(check threadCheck) {
-			if len(s.waiting) < maxWaitingChecks { // else the next time that the thread waits
+			if len(s.waiting) < maxWaitingChecks { // else it is found when the thread waits the next time
 				s.waiting = append(s.waiting, check)
 			}
 		})
@@ -212,7 +212,7 @@ func (s *conditionSink) Round(round spool.Round) error {
 	return s.sink.Round(round)
 }
 
-// passChecks passes on as many threads as there is room for.
+// passChecks passes threads on to be compared, as many as there is room for.
 func (s *conditionSink) passChecks() {
 	for i := range s.waiting {
 		select {

@@ -17,21 +17,21 @@ import (
 // typeCondition is a condition on events of a type.
 type typeCondition struct {
 	*Condition
-	names *nameMatch // nil: all events of the type are meant
+	names *nameMatch // nil: on all events of the type
 }
 
-// nameMatch compares the names of spans with a glob. A record has a number for the name.
+// nameMatch compares the names of spans with a glob. Records have numbers instead of names.
 type nameMatch struct {
 	glob    string
-	calls   *syscalls.Selection // system calls with such a name; nil: it is not about these
-	at      int                 // where the number is in the record
-	numbers map[uint64]bool     // with such a name; of texts, those that were seen
+	calls   *syscalls.Selection // of spans that are system calls, those with a name that matches; nil: the spans are others
+	at      int                 // offset of the number in the record
+	numbers map[uint64]bool     // of names that match; of texts, as far as they have been defined
 }
 
 // maxMatchedTexts bounds the texts of a condition; kernel functions and interrupt handlers have fewer names.
 const maxMatchedTexts = 1 << 14
 
-// match reports whether a record's name is meant.
+// match reports whether the name of a record's span matches.
 func (m *nameMatch) match(body []byte) bool {
 	le := binary.LittleEndian
 	switch {
@@ -51,7 +51,7 @@ func (m *nameMatch) match(body []byte) bool {
 	return len(body) >= m.at+8 && m.numbers[le.Uint64(body[m.at:])]
 }
 
-// text takes the definition of a text, which conditions compare. Its number stays the same in all generations.
+// text compares a text when it is defined. Its number stays the same in all generations.
 func (s *conditionSink) text(body []byte) {
 	id := binary.LittleEndian.Uint64(body[ringdata.TextID:])
 	text, _, _ := bytes.Cut(body[ringdata.TextText:][:ringdata.TextTextSize], []byte{0})
@@ -87,8 +87,8 @@ func (c *conditions) addSource(one *Condition, cfg *Config) error {
 			continue
 		}
 		recorded = true
-		m, is := newNameMatch(&t, name, cfg)
-		if !is {
+		m, ok := newNameMatch(&t, name, cfg)
+		if !ok {
 			continue
 		}
 		named = true
@@ -107,8 +107,8 @@ func (c *conditions) addSource(one *Condition, cfg *Config) error {
 	return nil
 }
 
-// newNameMatch compares the names of a type's spans with a glob; nil: all are meant. is false: none can have such a name.
-func newNameMatch(t *sources.Type, name string, cfg *Config) (m *nameMatch, is bool) {
+// newNameMatch compares the names of a type's spans with a glob; nil: all match. ok is false if none can match.
+func newNameMatch(t *sources.Type, name string, cfg *Config) (m *nameMatch, ok bool) {
 	if t.Number == ringdata.TypeSyscall {
 		return callMatch(name, cfg)
 	}
@@ -131,8 +131,8 @@ func newNameMatch(t *sources.Type, name string, cfg *Config) (m *nameMatch, is b
 	return nil, false
 }
 
-// callMatch compares the names of system calls, by their numbers.
-func callMatch(name string, cfg *Config) (m *nameMatch, is bool) {
+// callMatch is [newNameMatch] of system calls, which are known by their numbers.
+func callMatch(name string, cfg *Config) (m *nameMatch, ok bool) {
 	if name == "*" {
 		return nil, true
 	}
@@ -143,8 +143,8 @@ func callMatch(name string, cfg *Config) (m *nameMatch, is bool) {
 	for abi := range calls.Wanted {
 		for i, recorded := range cfg.Kernel.Calls.Selection.Wanted[abi] {
 			calls.Wanted[abi][i] &= recorded
-			is = is || calls.Wanted[abi][i] != 0
+			ok = ok || calls.Wanted[abi][i] != 0
 		}
 	}
-	return &nameMatch{calls: &calls}, is
+	return &nameMatch{calls: &calls}, ok
 }

@@ -11,7 +11,7 @@ import (
 type countedRuns struct {
 	threads *threadTimes
 	since   []int64        // by CPU: its last switch
-	places  []countedPlace // by entry of the thread
+	places  []countedPlace // by the thread's entry in threads
 	batch   *countedBatch  // of this round
 	ready   chan *countedBatch
 	free    chan *countedBatch
@@ -24,7 +24,7 @@ type countedBatch struct {
 	runs   []countedRun
 }
 
-// countedRun is a time of a thread on a CPU, or several short ones of a batch.
+// countedRun is a time of a thread on a CPU, or the sum of several short ones in a batch.
 type countedRun struct {
 	tid      uint32
 	names    identity
@@ -34,15 +34,15 @@ type countedRun struct {
 	counts   [ringdata.MaxCounters]uint64
 }
 
-// countedPlace is where the short times of a thread are in a batch.
+// countedPlace is where the short times of a thread are added up: in which batch, and its index there.
 type countedPlace struct{ batch, run uint32 }
 
 const (
-	// shortRun is how long a time on a CPU may be that is added to others of the round.
+	// shortRun is the length below which a thread's times on CPUs are added up, ns.
 	shortRun = 20e6
 	// maxCountedRuns bounds a batch.
 	maxCountedRuns = 1 << 16
-	// countsPlace is where the counts are in an unpacked switch.
+	// countsPlace is the offset of struct rec_counts_part in an unpacked switch.
 	countsPlace = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
 )
 

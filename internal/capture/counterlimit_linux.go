@@ -18,23 +18,24 @@ type counterLimit struct {
 	names   string // glob of names of threads and processes
 	isBelow bool
 	value   float64
-	per     time.Duration // in which events are counted; 0: none was given, as for a metric
+	per     time.Duration // in which events are counted; 0: not given, as for a metric
 }
 
 const (
-	shortestCounted = 100 * time.Millisecond
-	longestCounted  = time.Minute
-	// metricPer is the time for which metrics are computed.
+	shortestPer = 100 * time.Millisecond
+	longestPer  = time.Minute
+	// metricPer is the time over which metrics are computed.
 	metricPer = 100 * time.Millisecond
 )
 
-// parseCounter reads what follows counter: in a value of --snapshot-on.
+// parseCounter reads what follows counter: in a value of --snapshot-on, NAME@GLOB>NUMBER/TIME.
 func (c *Condition) parseCounter(rest string) error {
 	at := strings.IndexAny(rest, "<>")
-	before := strings.TrimSpace(rest[:max(at, 0)])
-	if at < 0 {
-		before = strings.TrimSpace(rest)
+	before := rest
+	if at >= 0 {
+		before = rest[:at]
 	}
+	before = strings.TrimSpace(before)
 	name, names, _ := strings.Cut(before, "@")
 	if name == "" {
 		return fmt.Errorf("%q names no counter: write counter:page-faults>1000/s", c.text)
@@ -45,14 +46,20 @@ func (c *Condition) parseCounter(rest string) error {
 	if at < 0 {
 		return fmt.Errorf("%q has no limit: write counter:%s>1000/s", c.text, before)
 	}
-	number, per, timed := strings.Cut(strings.TrimSpace(rest[at+1:]), "/")
+	c.kind, c.name = onCounter, name
+	c.counter = counterLimit{names: names, isBelow: rest[at] == '<'}
+	return c.parseLimit(strings.TrimSpace(rest[at+1:]))
+}
+
+// parseLimit reads NUMBER or NUMBER/TIME.
+func (c *Condition) parseLimit(text string) error {
+	number, per, hasTime := strings.Cut(text, "/")
 	value, ok := parseCount(number)
 	if !ok {
 		return fmt.Errorf("%q: %q is no number like 1000, 100k or 0.5", c.text, number)
 	}
-	c.kind, c.name = onCounter, name
-	c.counter = counterLimit{names: names, isBelow: rest[at] == '<', value: value}
-	if !timed {
+	c.counter.value = value
+	if !hasTime {
 		return nil
 	}
 	if per != "" && !strings.ContainsAny(per[:1], "0123456789.") {
@@ -62,8 +69,8 @@ func (c *Condition) parseCounter(rest string) error {
 	if err != nil {
 		return fmt.Errorf("%q: after / there has to be a time like s or 100ms: %w", c.text, err)
 	}
-	if d < shortestCounted || d > longestCounted {
-		return fmt.Errorf("%q: events are counted for %s to %s", c.text, limitText(shortestCounted.Nanoseconds()), limitText(longestCounted.Nanoseconds()))
+	if d < shortestPer || d > longestPer {
+		return fmt.Errorf("%q: events are counted for %s to %s", c.text, limitText(shortestPer.Nanoseconds()), limitText(longestPer.Nanoseconds()))
 	}
 	c.counter.per = d
 	return nil
@@ -89,7 +96,7 @@ func parseCount(text string) (float64, bool) {
 type counterCondition struct {
 	*Condition
 	place int           // in the list of counters
-	per   time.Duration // in which it is counted
+	per   time.Duration // over which it is counted or computed
 }
 
 // addCounter finds the counter that a condition names.
@@ -106,7 +113,7 @@ func (c *conditions) addCounter(one *Condition, counters []*format.Counter, type
 	case isMetric:
 		found.per = metricPer
 	case limit.isBelow:
-		return cli.Usagef("--snapshot-on %s: < is for derived metrics, because what does not run counts nothing", one.text)
+		return cli.Usagef("--snapshot-on %s: < is for derived metrics, because the count of threads that do not run is 0", one.text)
 	case limit.per == 0:
 		return cli.Usagef("--snapshot-on %s: %s is a number of events, which needs a time: write %[1]s/s or %[1]s/100ms", one.text, one.name)
 	}
@@ -115,7 +122,7 @@ func (c *conditions) addCounter(one *Condition, counters []*format.Counter, type
 	return nil
 }
 
-// addCountedProbe finds the probe, whose events kernel programs count, that a condition names.
+// addCountedProbe finds the probe that a condition names. Its events are counted in the kernel.
 func (c *conditions) addCountedProbe(one *Condition, counters []*format.Counter, types []*tracepoint.Tracepoint) error {
 	found := false
 	for i, t := range types {
@@ -133,10 +140,12 @@ func (c *conditions) addCountedProbe(one *Condition, counters []*format.Counter,
 	return nil
 }
 
+// isCountedType reports whether events of a type are counted in the kernel.
 func isCountedType(t *tracepoint.Tracepoint) bool {
 	return slices.ContainsFunc(t.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_EVENTS) })
 }
 
+// errNoCounter says which counters a condition could have named.
 func errNoCounter(one *Condition, counters []*format.Counter) error {
 	var names []string
 	for _, x := range counters {

@@ -42,12 +42,12 @@ func newCounterWatch(c *conditions) *counterWatch {
 	return w
 }
 
-// take adds a batch, and calls found with each condition that holds.
+// take adds up a batch, and calls found with each condition that holds.
 func (w *counterWatch) take(b *countedBatch, found func(c *counterCondition, reason string)) {
 	for i := range b.runs {
 		run := &b.runs[i]
-		for n, is := range w.matches(run) {
-			if is {
+		for n, matches := range w.matches(run) {
+			if matches {
 				w.windows[n].add(run)
 			}
 		}
@@ -89,15 +89,16 @@ func counterText(v float64, c *format.Counter) string {
 	return c.GetName() + " " + text
 }
 
-// counterWindow adds up counts in parts of the time of a condition. So any time of that length is compared, but for a part.
+// counterWindow adds up counts over the time of a condition, wherever that begins: it is cut into windowParts parts, and moves on by one at a
+// time.
 type counterWindow struct {
 	part   int64 // ns
 	parts  [keptParts]windowPart
-	newest int64 // number of a part; 0: there is none
-	next   int64 // the first part whose end is to be compared as the end of the time
+	newest int64 // number of the last part with counts; 0: there is none
+	next   int64 // the first part at whose end the window has not been compared
 }
 
-// windowPart is what was counted in a part of the time.
+// windowPart is what was counted in a part of the window.
 type windowPart struct {
 	number int64
 	ran    float64 // ns
@@ -107,11 +108,11 @@ type windowPart struct {
 
 const (
 	windowParts = 10
-	// keptParts bounds how long a time on a CPU may be of which all counts are added where they belong.
+	// keptParts is how many parts are kept: what a longer time on a CPU counted in earlier ones is not compared.
 	keptParts = 64
 )
 
-// add adds what a thread counted, evenly over the time.
+// add adds what a thread counted, spread evenly over its time on the CPU.
 func (w *counterWindow) add(run *countedRun) {
 	first, last := run.from/w.part, run.to/w.part
 	if w.newest == 0 {
@@ -138,14 +139,15 @@ func (w *counterWindow) add(run *countedRun) {
 	}
 }
 
-// compare returns the value with which a condition holds in a time that ended before a time. What was counted until then does not count again.
+// compare moves the window on up to a time, and returns the value with which the condition holds, if it does. What was counted until then does not
+// count again.
 func (w *counterWindow) compare(counters *format.Counters, c *counterCondition, at int64) (value float64, holds bool) {
 	if w.newest == 0 {
 		return 0, false
 	}
 	isMetric := counters.List[c.place].IsMetric()
 	last := max(w.newest, at/w.part)
-	if isMetric { // it may still change
+	if isMetric { // the value of the last part may still change
 		last = at/w.part - 1
 	}
 	for n := max(w.next, w.newest-keptParts+1); n <= min(last, w.newest+windowParts-1); n++ {
@@ -164,7 +166,7 @@ func (w *counterWindow) compare(counters *format.Counters, c *counterCondition, 
 	return 0, false
 }
 
-// value returns a counter's value in the time that ends with a part, and for how long threads were on CPUs; NaN: it is not known.
+// value returns a counter's value in the window that ends with a part, NaN if it is not known, and for how long threads were on CPUs in it.
 func (w *counterWindow) value(counters *format.Counters, place int, end int64) (value, ran float64) {
 	var counts [ringdata.MaxCounters]format.Count
 	var sums [ringdata.MaxCounters]float64
@@ -191,7 +193,7 @@ type countedType struct {
 	number uint32 // of the event type, as probe.Program.Type
 }
 
-// compareProbes compares the events that probes counted in an interval up to a time, by the numbers of their types.
+// compareProbes compares what probes counted in an interval that ended at a time; events are by the numbers of event types.
 func (s *conditionSink) compareProbes(events map[uint32]uint64, at, interval int64) {
 	for _, c := range s.countedTypes {
 		if n := float64(events[c.number]) * float64(time.Second) / float64(max(interval, 1)); n > c.counter.value {

@@ -376,7 +376,7 @@ type flightFollower struct {
 	base     []byte
 	next     int64 // when the next base may be made
 	held     []heldFile
-	copied   map[format.ModuleKey]int64 // map files of generated code: when it was last known that a process has such code
+	copied   map[format.ModuleKey]int64 // map files of generated code: when a process had such code last
 	forget   int64                      // when files were compared last
 	noted    int64                      // when the counters of the kernel programs were read last
 }
@@ -492,7 +492,7 @@ const (
 	maxFlightPrograms = 1800
 )
 
-// forgetCode drops what was kept of generated code of programs that ended before what is kept of the recording.
+// forgetCode drops the names of generated code of programs that ended before the window, less forgetAfter.
 func (g *flightFollower) forgetCode(now, oldest int64, mapped map[format.ModuleKey]bool) {
 	copied := make(map[format.ModuleKey]int64)
 	var gone []*format.Module

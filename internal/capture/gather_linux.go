@@ -57,7 +57,7 @@ func (r *recorder) forget() {
 		r.code = nil
 	}
 	r.tasks = nil
-	r.hotplug.start(r.sampleCPU, nil)
+	r.hotplug.start(r.addCPU, nil)
 	r.gathered = false
 }
 
@@ -126,26 +126,26 @@ func (r *recorder) modulesChanged() {
 	}
 }
 
-// cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
+// cameOnline opens the events of a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
 // recorded in any case.
 func (r *recorder) cameOnline(cpu int) {
 	if r.code != nil {
 		if err := r.code.watcher.AddCPU(cpu); err != nil {
-			r.leftUnsampled(cpu, err)
+			r.couldNotAdd(cpu, err)
 			return
 		}
 	}
-	r.sampleCPU(cpu)
+	r.addCPU(cpu)
 }
 
-func (r *recorder) sampleCPU(cpu int) {
+func (r *recorder) addCPU(cpu int) {
 	if err := r.tracer.AddCPU(cpu); err != nil {
-		r.leftUnsampled(cpu, err)
+		r.couldNotAdd(cpu, err)
 	}
 }
 
-func (r *recorder) leftUnsampled(cpu int, err error) {
-	r.unsampled = errors.Join(r.unsampled, fmt.Errorf("CPU %d came online: %w", cpu, err))
+func (r *recorder) couldNotAdd(cpu int, err error) {
+	r.notAdded = errors.Join(r.notAdded, fmt.Errorf("CPU %d came online: %w", cpu, err))
 }
 
 // countThreads counts the threads that a list has.

@@ -127,7 +127,8 @@ func (k *Keep) prune() (failed []error) {
 	return failed
 }
 
-// makeRoom removes the oldest snapshots of this host, as many as take what the newest one does, which stays. It returns how many those were.
+// makeRoom removes the oldest snapshots of this host until they have freed the size of the newest one, which stays. It returns how many it
+// removed.
 func (k *Keep) makeRoom() (removed int, err error) {
 	all, err := k.list()
 	if err != nil || len(all) < 2 {

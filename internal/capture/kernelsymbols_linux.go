@@ -18,7 +18,7 @@ import (
 // kernelSymbol is a line of /proc/kallsyms.
 type kernelSymbol struct {
 	address uint64
-	kind    string // a letter
+	kind    string // a letter, as of nm(1)
 	name    string
 }
 
@@ -87,8 +87,8 @@ func (m *probeMachine) KernelSymbol(name string) (symbol probeplan.KernelSymbol,
 	return symbol, nil
 }
 
-// otherNames returns the other names of a function of the kernel: __do_sys_getppid is the same as __x64_sys_getppid, and the kernel's types and
-// its list of what can be traced have one of them.
+// otherNames returns the other names of a function of the kernel: __do_sys_getppid is the same as __x64_sys_getppid, and only one of the two is in
+// the kernel's types and in its list of traceable functions.
 func otherNames(name string) (names []string) {
 	named := make(map[uint64]bool)
 	for s, err := range kernelSymbols() {
@@ -97,7 +97,7 @@ func otherNames(name string) (names []string) {
 		}
 	}
 	if len(named) != 1 {
-		return nil // it is none, or several
+		return nil // no function, or several different ones
 	}
 	for s, err := range kernelSymbols() {
 		if err == nil && named[s.address] && s.isCode() && s.name != name && !slices.Contains(names, s.name) {

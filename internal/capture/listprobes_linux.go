@@ -65,13 +65,13 @@ func probePattern(text string) (kind probe.ProbeKind, pattern string, ok bool) {
 	return 0, "", false
 }
 
-// isOfNoProgram reports whether a pattern selects nothing of a program or library.
+// isOfNoProgram reports whether a pattern selects probes that are in no program or library.
 func isOfNoProgram(text string) bool {
 	kind, _, ok := probePattern(text)
 	return !ok || !kind.Info().User
 }
 
-// listProbes lists what the pattern of a kind of probe selects, with a command in its program.
+// listProbes lists what the pattern of a kind of probe selects. A command stands for its program, which the pattern then leaves out.
 func listProbes(read *bpf.Preloaded, text string, command []string) ([]probeLine, error) {
 	kind, pattern, _ := probePattern(text)
 	l := probeLister{machine: probeMachine{read: read, files: make(map[string]*usercode.File)}, kind: kind,

@@ -18,8 +18,8 @@ type pinned struct {
 
 // pinning passes windows from the draining thread to the goroutine that writes them.
 type pinning struct {
-	due    atomic.Int64 // up to when a window is to be pinned, CLOCK_MONOTONIC ns; 0: none is
-	closed atomic.Int64 // when it ended
+	due    atomic.Int64 // the window is pinned when all records up to then are in the spool, CLOCK_MONOTONIC ns; 0: none is to be pinned
+	closed atomic.Int64 // end of that window, which may be earlier
 	rounds int          // that were not whole since then
 	taken  chan pinned  // one element
 	done   chan *spool.Pin
@@ -67,8 +67,8 @@ func (f *flight) pinDue(w *spool.Writer, whole bool) {
 	f.pinning.taken <- pinned{pin: w.Pin(), closed: f.pinning.closed.Load(), generation: w.Oldest()}
 }
 
-// endWindow ends the window of a snapshot now, and lets it be pinned when what is under way has been drained: that is written to the rings, while
-// the programs go on.
+// endWindow ends the window of a snapshot now. The kernel programs list what is under way in the rings, and go on recording; the window is pinned
+// when that list has been drained.
 func (r *recorder) endWindow() error {
 	r.flight.listing.Lock()
 	closed := proc.Monotonic()
@@ -87,7 +87,7 @@ type window struct {
 	tail    spool.Tail
 }
 
-// windowOf collects now what is in no ring.
+// windowOf adds to a pinned window what is in no ring, as it is now.
 func (r *recorder) windowOf(p pinned) (*window, error) {
 	var blocked bytes.Buffer
 	if r.listsBlocked() {

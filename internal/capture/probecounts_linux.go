@@ -58,12 +58,7 @@ func (c *probeCounts) write(r *recorder, at int64) error {
 	events := make(map[uint32]uint64) // by type
 	c.from = now
 	written := 0
-	defer func() {
-		if r.watched != nil {
-			r.watched.compareProbes(events, now, interval)
-		}
-	}()
-	return r.tracer.ProbeCounts(func(total *bpf.ProbeCount) error {
+	err := r.tracer.ProbeCounts(func(total *bpf.ProbeCount) error {
 		key := countKey{total.Program, total.Key}
 		last := c.before[key]
 		if total.Events == last.Events {
@@ -78,6 +73,10 @@ func (c *probeCounts) write(r *recorder, at int64) error {
 		}
 		return r.tracer.WriteCount(total.Program.Type, at, c.encode(total, &last, interval))
 	})
+	if r.watched != nil {
+		r.watched.compareProbes(events, now, interval)
+	}
+	return err
 }
 
 // encode returns the values of an event of what was counted since last.

@@ -54,7 +54,7 @@ func namesOf(rows []probe.WordInfo) string {
 	return strings.Join(words, ", ")
 }
 
-// probeBegins returns how definitions begin. What can follow in programs is known where the command is.
+// probeBegins returns how definitions begin, for completion. What --list lists of programs, it lists of that of the command.
 func probeBegins() (all []cli.Beginning) {
 	for _, row := range probe.Kinds() {
 		listed := cli.OfMachine

@@ -71,7 +71,7 @@ type recorder struct {
 	priority       string
 	offCPUPlace    bpf.Place
 	unread         []int        // processes whose command lines could not be read
-	unsampled      error        // why CPUs that came online are not sampled or watched, or why mappings there are not known
+	notAdded       error        // why events of CPUs that came online, or mappings there, are missing
 	counts         *probeCounts // nil: no probe counts
 	gathered       bool         // gather was called
 	threads        int          // of the machine; 0: not counted
@@ -121,7 +121,7 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
 	if !gatherSoon {
-		r.hotplug.start(r.sampleCPU, nil)
+		r.hotplug.start(r.addCPU, nil)
 		r.threads, err = countThreads(r.tracer)
 	}
 	return err

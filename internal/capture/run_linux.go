@@ -106,7 +106,7 @@ type session struct {
 	cfg         *Config
 	out         *cli.Output
 	description *format.Session
-	first       when.Instant // when the window opens if it is prepared in time
+	planned     when.Instant // when the window opens if it is prepared in time
 	isLate      bool         // the window is prepared at the last moment
 	started     int64
 	written     counter // what went to out
@@ -549,7 +549,7 @@ func (s *session) report() error {
 	if n := s.rec.followFailures; n > 0 {
 		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))
 	}
-	if err := s.rec.unsampled; err != nil {
+	if err := s.rec.notAdded; err != nil {
 		s.inv.Warnf("samples, counts or breakpoints of a CPU are missing: %v", err)
 	}
 	if s.early != nil {

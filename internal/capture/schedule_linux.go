@@ -91,7 +91,7 @@ func (s *session) setUp() error {
 	if err := s.awaitPreparation(); err != nil {
 		return err
 	}
-	if err := s.setFirst(); err != nil {
+	if err := s.setPlanned(); err != nil {
 		return err
 	}
 	if !s.cfg.isScheduled() {
@@ -133,27 +133,27 @@ func (s *session) awaitPreparation() error {
 	return check(s.cfg)
 }
 
-// setFirst sets when the window opens if the recording is prepared in time: of a period at the first multiple from now on.
-func (s *session) setFirst() error {
-	s.first = s.cfg.Schedule.ActivateAt
+// setPlanned sets the instant at which the window opens if the recording is prepared in time: of a period the first multiple from now on.
+func (s *session) setPlanned() error {
+	s.planned = s.cfg.Schedule.ActivateAt
 	if !s.cfg.Schedule.PrepareAt.IsSet() {
-		return nil // it is the first multiple from the start of the program on
+		return nil // ActivateAt is already the first multiple after the start of the program
 	}
 	now, err := proc.ReadClocks()
 	if err == nil {
-		s.first = s.first.Next(now, 1)
+		s.planned = s.planned.Next(now, 1)
 	}
 	return err
 }
 
-// checkFirst reports that a recorder which was prepared sooner has opened its window before this one.
-func (s *session) checkFirst(at when.Instant, now *format.ClockSnapshot) {
-	first, isWall := s.first.Wall()
-	if opens, _ := at.Wall(); isWall && opens > first {
+// warnIfMissed warns if the window opens at a later multiple than planned: recorders that were ready in time have opened theirs before.
+func (s *session) warnIfMissed(at when.Instant, now *format.ClockSnapshot) {
+	planned, isWall := s.planned.Wall()
+	if opens, _ := at.Wall(); isWall && opens > planned {
 		clock := func(ns int64) string { return time.Unix(0, ns).Format("15:04:05.999 MST") }
-		late := s.rec.beginAhead() - s.first.Left(now)
+		late := s.rec.beginAhead() - s.planned.Left(now)
 		s.inv.Warnf("--activate %s: the recording was prepared %s too late for the first multiple, %s: its window opens at %s, and those of recorders that were ready have opened before; "+
-			"prepare earlier, or choose a longer period", s.cfg.Schedule.Activate.Text, late.Round(time.Millisecond), clock(first), clock(opens))
+			"prepare earlier, or choose a longer period", s.cfg.Schedule.Activate.Text, late.Round(time.Millisecond), clock(planned), clock(opens))
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *session) awaitActivation() (at when.Instant, err error) {
 		return at, err
 	}
 	at = at.Next(now, s.rec.beginAhead())
-	s.checkFirst(at, now)
+	s.warnIfMissed(at, now)
 	left := at.Left(now)
 	if left < 0 {
 		return at, s.overrun(-left)

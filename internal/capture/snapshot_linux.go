@@ -30,8 +30,8 @@ type snapshots struct {
 	slots   chan struct{}  // of commands of --exec
 
 	mu      sync.Mutex
-	trigger assemble.Mark   // of the snapshot that is to be taken; without a reason: none is
-	marks   []assemble.Mark // the triggers of all snapshots whose windows may not have passed
+	trigger assemble.Mark   // of the snapshot that is to be taken; without a reason: none is to be taken
+	marks   []assemble.Mark // the triggers that are in the current window, by time
 	ignored int             // triggers since the last one was taken
 	next    time.Time
 	writing bool // a requested one
@@ -91,10 +91,10 @@ func (n *snapshots) endWindow(after time.Duration) {
 	}
 }
 
-// maxMarks bounds the triggers of a window.
+// maxMarks bounds the triggers that are kept for a window.
 const maxMarks = 4096
 
-// mark keeps a trigger for as long as a window may have it. Triggers are found up to a tenth of a second after they happened, and not in order.
+// mark keeps a trigger until it has left the window. Triggers are found up to a tenth of a second after they happened, and not in order.
 func (n *snapshots) mark(mark assemble.Mark) {
 	at := len(n.marks)
 	for at > 0 && n.marks[at-1].At > mark.At {
@@ -109,7 +109,7 @@ func (n *snapshots) mark(mark assemble.Mark) {
 	n.marks = slices.Delete(n.marks, 0, passed)
 }
 
-// marked returns the triggers so far.
+// marked returns the triggers that are kept, by time.
 func (n *snapshots) marked() []assemble.Mark {
 	if n == nil {
 		return nil
@@ -264,7 +264,7 @@ func (n *snapshots) writeTo(p *window, trigger *assemble.Mark) (path string, sum
 	return path, summary, out.Commit()
 }
 
-// wallTime is a time of CLOCK_MONOTONIC not long ago.
+// wallTime is a time of CLOCK_MONOTONIC by the wall clock. It must be recent, since the wall clock may be set.
 func wallTime(at int64) time.Time { return time.Now().Add(time.Duration(at - proc.Monotonic())) }
 
 // execute runs the command of --exec with the file's name.

@@ -22,11 +22,11 @@ type threadTimes struct {
 	round   uint32
 	touched []uint32 // indices of entries with records in this round
 
-	began   bool  // there were records in this round
+	began   bool  // this round has records
 	last    int64 // time of the round before, CLOCK_MONOTONIC ns
-	isLong  bool  // the records of this round are held
+	isLong  bool  // this round is longer than a limit: its records are held, to be replayed in order
 	held    []heldRecord
-	dropped bool // there was no room for some
+	dropped bool // held had no room for some
 
 	mu    sync.Mutex
 	quiet []quietThread // found since the last round
@@ -66,7 +66,7 @@ type identity struct {
 type threadCheck struct {
 	tid       uint32
 	off, wait int64 // ns; 0: not too long
-	came      int64 // to a CPU then, CLOCK_MONOTONIC ns
+	came      int64 // when it came to a CPU, CLOCK_MONOTONIC ns
 	names     identity
 }
 
@@ -83,8 +83,8 @@ type quietThread struct {
 const taskDead = 0x80
 
 const (
-	// threadEntries is how many threads are followed. A thread has one of threadWays entries, by its tid. If others have all of them, it gets
-	// that of the one without records for longest.
+	// threadEntries is how many threads are followed at most. They are a set-associative cache: the tid selects a set of threadWays entries, in
+	// which a new thread replaces that without records for longest.
 	threadEntries = 1 << 15
 	threadWays    = 8
 	threadSets    = threadEntries / threadWays
@@ -92,7 +92,7 @@ const (
 	quietFor = 2e9
 	// maxQuiet bounds the threads that are found between two rounds.
 	maxQuiet = 1024
-	// maxHeld bounds the records that are held of a long round.
+	// maxHeld bounds the held records of a long round.
 	maxHeld = 1 << 20
 )
 
@@ -110,7 +110,7 @@ func newThreadTimes(all []*Condition) *threadTimes {
 	return t
 }
 
-// find returns the index of a thread's entry.
+// find returns the index of a thread's entry, or else of the first one of its set.
 func (t *threadTimes) find(tid uint32) (index uint32, found bool) {
 	first := tid % threadSets * threadWays
 	for i, other := range t.tids[first : first+threadWays] {
@@ -137,7 +137,7 @@ func (t *threadTimes) entry(tid uint32) *threadEntry {
 	return e
 }
 
-// replaceable returns a free entry of those from an index on, or that without records for longest.
+// replaceable returns a free entry of the set that begins at an index, or else that without records for longest.
 func (t *threadTimes) replaceable(first uint32) uint32 {
 	oldest := first
 	for i := first; i < first+threadWays; i++ {
@@ -154,7 +154,7 @@ func (t *threadTimes) replaceable(first uint32) uint32 {
 // begin is called before the records of a round are taken.
 func (t *threadTimes) begin(now int64) {
 	if !t.began {
-		limit := t.shortestLimit() // 0: only names are needed
+		limit := t.shortestLimit() // 0: no condition is about times, and nothing is held
 		t.began, t.isLong = true, limit > 0 && t.last != 0 && now-t.last > limit
 	}
 }
@@ -224,7 +224,7 @@ func (e *threadEntry) wake(at int64) {
 	e.now.lastWoken = max(e.now.lastWoken, at)
 }
 
-// list takes the names of threads from rec_tasks. It leaves the entries of other threads alone.
+// list takes the names of threads from rec_tasks. No thread loses its entry to one of the list.
 func (t *threadTimes) list(tasks []byte) {
 	for ; len(tasks) >= ringdata.TaskSize; tasks = tasks[ringdata.TaskSize:] {
 		ident := tasks[ringdata.TaskIdent:]
@@ -263,7 +263,7 @@ func (t *threadTimes) endRound(at int64, check func(threadCheck)) {
 	t.began, t.isLong, t.last = false, false, at
 }
 
-// replay takes the records that are held in order of time, with steps between them that are shorter than the limits.
+// replay applies the held records in order of time, in steps that are shorter than the limits.
 func (t *threadTimes) replay(check func(threadCheck)) {
 	slices.SortFunc(t.held, func(a, b heldRecord) int { return cmp.Compare(recordTime(a[:]), recordTime(b[:])) })
 	step, since := t.shortestLimit()/2, int64(0)
@@ -278,12 +278,12 @@ func (t *threadTimes) replay(check func(threadCheck)) {
 	if t.dropped {
 		t.dropped = false
 		for i := range t.entries {
-			t.entries[i].left = 0 // it may have come back since
+			t.entries[i].left = 0 // the thread may have come back in a record that was dropped
 		}
 	}
 }
 
-// setQuiet applies what was found since the last round.
+// setQuiet applies what [threadTimes.ignore] was called with since the last round.
 func (t *threadTimes) setQuiet() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -300,7 +300,7 @@ func (t *threadTimes) setQuiet() {
 	t.quiet = t.quiet[:0]
 }
 
-// endStep compares the times that ended since the last one.
+// endStep compares the times that ended since the last step.
 func (t *threadTimes) endStep(check func(threadCheck)) {
 	for _, i := range t.touched {
 		e := &t.entries[i]

@@ -117,8 +117,8 @@ func biasOf(f *usercode.File, pid int, path string) (uint64, error) {
 	return 0, errors.New("the process has not mapped its code")
 }
 
-// mappedPath is the path of what a process has mapped at the addresses that a line of its maps begins with. Those have eight digits at least,
-// names in map_files no zeros before them.
+// mappedPath is the link to a mapped file in map_files of a process in /proc, by the addresses of a line of maps. In maps they are padded with
+// zeros to eight digits, in map_files they are not.
 func mappedPath(dir, addresses string) string {
 	begin, end, _ := strings.Cut(addresses, "-")
 	return filepath.Join(dir, "map_files", strings.TrimLeft(begin, "0")+"-"+strings.TrimLeft(end, "0"))
