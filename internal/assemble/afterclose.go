@@ -8,13 +8,13 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// spanKey is a span: there may be two, where one has ended while a list of those that are open was made.
+// spanKey identifies a span in the records after the close. One that ended while open spans were being listed may have two records.
 type spanKey struct {
 	number uint32 // of its type
 	start  int64
 }
 
-// maxEnded bounds the spans after the close; more than that are in no few milliseconds.
+// maxEnded bounds the spans that are remembered; fewer end in the milliseconds after the close.
 const maxEnded = 1 << 18
 
 // applyAfterClose takes a record that was written between the close of the window and the moment from which the kernel programs write no
@@ -54,7 +54,7 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 	return nil
 }
 
-// isFirst reports whether a span has no record yet, in a list or by its end, whichever this one is not.
+// isFirst reports whether this is the first record of a span: false if this one is of its end and the list had it, or the other way round.
 func (a *applier) isFirst(b []byte) bool {
 	le := binary.LittleEndian
 	key := spanKey{le.Uint32(b[ringdata.TypedType:]), int64(le.Uint64(b[ringdata.TypedStart:]))}

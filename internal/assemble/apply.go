@@ -25,7 +25,7 @@ type applier struct {
 	counts     []format.Count // of the current event
 	countsData []byte
 
-	ended map[spanKey]bool // spans after the close; true: a list has it
+	ended map[spanKey]bool // spans in the records after the close; true: the record was in a list of open ones
 
 	offCPUMin int64 // ns; shorter times off have no stack
 }
@@ -90,7 +90,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyMove(b, at)
 	case ringdata.KindTyped:
 		if b[ringdata.HdrFlags]&ringdata.FlagListed != 0 {
-			return nil // for an earlier snapshot
+			return nil // it was listed for an earlier snapshot
 		}
 		return a.applyTyped(b, at, format.Flags(b[ringdata.HdrFlags])&ringdata.FlagOpen)
 	case ringdata.KindInstant:

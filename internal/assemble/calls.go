@@ -20,7 +20,7 @@ type callTable struct {
 	decoder *syscalls.Decoder
 	abi     string // of 32-bit code
 	types   [2][2][syscalls.Numbers + 1]*callDef
-	last    uint32              // id of the last type
+	count   uint32              // of types
 	texts   map[string]*textDef // that are not written by the kernel programs
 	decoded map[decodedKey]*textDef
 	// Of the event.
@@ -41,8 +41,11 @@ type decodedKey struct {
 	number uint64
 }
 
-// firstCallType is that before the id of the first type of a call: below are the numbers of the types in the table of sources.
-const firstCallType = 64
+// Ids of event types: below markTypeID are the numbers of the types in the table of sources, from firstCallType on are types of system calls.
+const (
+	markTypeID    = 64
+	firstCallType = markTypeID + 1
+)
 
 const kindError syscalls.Kind = "error"
 
@@ -106,9 +109,9 @@ func (t *callTable) newDef(number int, compat, endless bool) *callDef {
 		name = names[number]
 	}
 	d := &callDef{call: t.calls.Of(name, compat), unknown: name == ""}
-	t.last++
 	d.def = sources.Call(cmp.Or(name, "unknown call"), t.fields(d.call, d.unknown, compat, endless)...)
-	d.def.Id = firstCallType + t.last
+	d.def.Id = firstCallType + t.count
+	t.count++
 	return d
 }
 

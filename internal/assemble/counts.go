@@ -7,7 +7,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// countsOf returns what a struct rec_counts_part has as events have it; empty: nothing is known. It is valid until the next call.
+// countsOf converts a struct rec_counts_part to the form of events, empty if no count is known. The result is valid until the next call.
 func (a *applier) countsOf(part []byte) []byte {
 	a.countsData = a.countsData[:0]
 	if len(part) < ringdata.CountsPartSize {
@@ -17,7 +17,7 @@ func (a *applier) countsOf(part []byte) []byte {
 	a.counts = a.counts[:0]
 	for i, words := 0, part[ringdata.CountsPartValues:]; len(words) >= 8 && i < ringdata.MaxCounters; i, words = i+1, words[8:] {
 		a.counts = append(a.counts, format.Count{
-			// Of a work item it is a sum of estimates, less one.
+			// The count of a work item is a sum of estimates less another one, and so may be below 0.
 			Number: uint64(max(0, int64(binary.LittleEndian.Uint64(words)))), Known: unknown>>i&1 == 0, Scaled: scaled>>i&1 != 0,
 		})
 	}

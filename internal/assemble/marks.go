@@ -5,16 +5,14 @@ import (
 	"wprof/internal/sources"
 )
 
-// Mark is a trigger of a flight recorder's snapshot: an event that no kernel program has written.
+// Mark is a trigger of a flight recorder's snapshot, as an event of the timeline. The recorder makes it, no kernel program does.
 type Mark struct {
 	At        int64 // CLOCK_MONOTONIC ns
 	Condition string
-	Reason    string // the condition, and what it was that met it
-	CPU, TID  uint32 // 0: it is about no thread
+	Reason    string // the condition, and what met it
+	CPU       uint32
+	TID       uint32 // 0: it is about no thread
 }
-
-// markTypeID is that of the event type: those of system calls begin behind it.
-const markTypeID = firstCallType
 
 // writeMarks writes the marks up to a time that are in the window.
 func (f *finaliser) writeMarks(until int64) error {

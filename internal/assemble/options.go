@@ -20,7 +20,7 @@ type Options struct {
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
-	// Marks are events that the recorder adds, in the order of time.
+	// Marks are the triggers of snapshots, in the order of time.
 	Marks []Mark
 }
 

@@ -77,18 +77,18 @@ func (a *applier) applyTracepoint(e *format.Event, b []byte, at int64, number ui
 	}
 	e.Time = at
 	start := int64(binary.LittleEndian.Uint64(b[ringdata.TracepointStart:]))
-	if b[ringdata.HdrFlags]&ringdata.FlagOpen != 0 && a.isLeft(number, binary.LittleEndian.Uint32(b[ringdata.HdrTID:]), start) {
+	if b[ringdata.HdrFlags]&ringdata.FlagOpen != 0 && a.isOrphaned(number, binary.LittleEndian.Uint32(b[ringdata.HdrTID:]), start) {
 		return nil
 	}
 	return a.applyLaidOut(e, b, record, number, start)
 }
 
-// isLeft reports whether a span that is listed as open cannot end any more: its thread has ended in it, before the window opened, when all
-// threads were known. The kernel programs do not notice that.
-func (a *applier) isLeft(number, tid uint32, start int64) bool {
+// isOrphaned reports whether a span that is listed as open cannot end any more, because its thread has ended in it. The kernel programs do not
+// notice that. It is known of threads that ended before the window opened, since all that were alive then are known.
+func (a *applier) isOrphaned(number, tid uint32, start int64) bool {
 	l := a.out.types.tracepoints.define(a.out, number)
 	if l == nil || tid == 0 || slices.ContainsFunc(l.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_BEGAN_BY) }) {
-		return false // an idle thread does not end, and another thread may end it
+		return false // idle threads do not end, and spans across threads may be ended by another one
 	}
 	t := a.threads.get(tid)
 	if t != nil && t.identified && t.start > start {
@@ -140,7 +140,7 @@ func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32,
 	return a.out.write(e, e.Time)
 }
 
-// refer makes a value that names a stack or a thread one of the stream, and counts those of the stream.
+// refer turns a value of a record that refers to a stack or a thread, or has counts, into one of the stream.
 func (a *applier) refer(v *format.Value, p *tracepoint.Place, record []byte, at int64) {
 	if v.Field.Hint == uint32(format.ValueHint_HINT_COUNTS) {
 		v.Bytes = a.countsOf(v.Bytes)

@@ -23,7 +23,7 @@ type typeTable struct {
 type typeDef struct {
 	of      sources.Type
 	section uint32 // number of the section in which it is defined
-	counted bool   // it has the field of what was counted
+	counted bool   // the field with counts was added to it
 }
 
 // markType is the type of marks.
