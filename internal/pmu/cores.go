@@ -13,16 +13,16 @@ type corePMU struct {
 	cpus CPUs
 }
 
-// extendedShift is where the kernel expects the PMU in config of hardware and cache events, if there are several kinds of CPUs
+// extendedShift is where config of hardware and cache events has the number of their PMU, if there are several kinds of CPUs
 // (PERF_PMU_TYPE_SHIFT).
 const extendedShift = 32
 
-// cores returns the PMUs of the kinds of CPUs, that with the lowest number first; none if there is one kind.
+// cores returns the PMUs of the kinds of CPUs, in the order of their numbers; none if there is only one kind.
 func (m *Machine) cores() (all []corePMU, err error) {
 	for _, name := range m.names(".") {
 		text, err := m.read(name, "cpus")
 		if err != nil {
-			continue // the only one, or none of CPUs
+			continue // it is of all CPUs, or of none
 		}
 		one := corePMU{name: name}
 		if one.kind, err = m.kind(name); err != nil {
@@ -40,13 +40,13 @@ func (m *Machine) cores() (all []corePMU, err error) {
 	return all, nil
 }
 
-// needExtension reports whether hardware and cache events must name their PMU: on x86, where they otherwise are events of the PMU whose number is
-// TypeRaw. Arm has none of that number; there the kernel finds the PMU of the CPU, and refuses its number before Linux 6.5.
+// needExtension reports whether hardware and cache events must have the number of their PMU: on x86, where they are events of the PMU with the
+// number TypeRaw without it. Arm has no PMU of that number; there the kernel finds that of the CPU, and before Linux 6.5 refuses the number.
 func needExtension(cores []corePMU) bool {
 	return slices.ContainsFunc(cores, func(c corePMU) bool { return c.kind == TypeRaw })
 }
 
-// placeGeneric sets where an event of the kernel's tables is opened. Raw events are those of the PMU whose number is TypeRaw, as with perf.
+// placeGeneric sets the places of an event of the kernel's tables. Raw events are those of the PMU with the number TypeRaw, as with perf.
 func (m *Machine) placeGeneric(e *Event) error {
 	cores, err := m.cores()
 	if err != nil || !needExtension(cores) {
@@ -68,7 +68,7 @@ func (m *Machine) placeGeneric(e *Event) error {
 	return nil
 }
 
-// placePMU sets where an event of a PMU is opened.
+// placePMU sets the places of an event of a PMU.
 func (m *Machine) placePMU(pmu string, e *Event) error {
 	if text, err := m.read(pmu, "cpumask"); err == nil {
 		cpus, err := ParseCPUs(text)

@@ -37,9 +37,9 @@ type Event struct {
 	// What one count stands for: Scale times Unit. Zero and "" where the PMU does not say.
 	Scale float64
 	Unit  string
-	// Places are where it is opened, and as what; none: on all CPUs, as Attr. A machine with several kinds of CPUs has a PMU for each.
+	// Places say what is opened on which CPUs, if that is not Attr on all: a machine with several kinds of CPUs has a PMU for each kind.
 	Places []Place
-	Uncore bool // it counts what several CPUs do, so that no thread can be named for it
+	Uncore bool // it counts what several CPUs share, so that no thread can be named for it
 }
 
 // Place is what is opened on some CPUs.
@@ -48,7 +48,7 @@ type Place struct {
 	Attr Attr
 }
 
-// On returns what is opened on a CPU; nil: the event is none of this CPU's.
+// On returns what is opened on a CPU; nil: this kind of CPU does not have the event.
 func (e *Event) On(cpu int) *Attr {
 	if len(e.Places) == 0 {
 		return &e.Attr

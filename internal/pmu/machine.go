@@ -83,7 +83,7 @@ func (m *Machine) events(pmu string) []string {
 	return slices.DeleteFunc(m.names(pmu+"/events"), func(name string) bool { return strings.Contains(name, ".") })
 }
 
-// pmusOf returns the PMU that describes an event of a name, the CPU's own one before others; of several kinds of CPUs all that describe it.
+// pmusOf returns the PMUs that describe an event of a name: those of all kinds of CPUs that do, or else one, the CPU's own before others.
 func (m *Machine) pmusOf(event string) (all []string, err error) {
 	cores, err := m.cores()
 	for _, core := range cores {

@@ -154,7 +154,7 @@ func (r *resolution) term(t Term, described bool) error {
 	return fmt.Errorf("the PMU %s has no term %s; %s", r.pmu, clip(t.Name), suggest(t.Name, valid))
 }
 
-// genericTerm applies a name of the kernel's tables to the PMU of a kind of CPUs: cpu_core/cycles/.
+// genericTerm applies a term that is an event of the kernel's tables, to be counted by the PMU of one kind of CPUs: cpu_core/cycles/.
 func (r *resolution) genericTerm(t Term) (known bool, err error) {
 	if t.HasValue {
 		return false, nil

@@ -2,13 +2,15 @@ package sideband
 
 import "sync"
 
-// codeRoom counts the functions of dumps: those of programs that run, and those of programs that have ended and may still be needed.
+// codeRoom counts the functions of jitdumps, which are bounded: those of programs that run, and of programs that have ended and may still be
+// needed.
 type codeRoom struct {
 	mu    sync.Mutex
 	used  int
-	ended []endedCodes // by time
+	ended []endedCodes // in the order of time
 }
 
+// endedCodes are the functions of a program that has ended.
 type endedCodes struct {
 	at    int64 // CLOCK_MONOTONIC ns
 	count int

@@ -210,7 +210,7 @@ func (h *Held) Mapped() bool {
 // Unchanged reports whether a file has the contents that it had when it was opened, by its size and times.
 func (h *Held) Unchanged() bool { return isUnchanged(h.File, &h.stat) }
 
-// MapFiles returns the modules of the map files of which there are copies.
+// MapFiles returns the modules of map files that were copied.
 func (fs *Files) MapFiles() (all []*format.Module) {
 	fs.maps.mu.Lock()
 	defer fs.maps.mu.Unlock()
@@ -220,7 +220,8 @@ func (fs *Files) MapFiles() (all []*format.Module) {
 	return all
 }
 
-// ForgetCode drops the copies of map files, and forgets that programs had functions in dumps that ended before a time: so others have their room.
+// ForgetCode drops copies of map files, and no longer counts the functions in jitdumps of programs that ended before a time, so that there is room for
+// others.
 func (fs *Files) ForgetCode(copies []*format.Module, before int64) {
 	keys := make([]mapKey, 0, len(copies))
 	for _, m := range copies {

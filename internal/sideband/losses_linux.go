@@ -7,16 +7,16 @@ import (
 	"wprof/internal/proc"
 )
 
-// losses are perf's reports of lost records while a few processes alone are recorded. perf does not say whose records they were, and most often
-// they were those of others. So the mappings of the recorded processes are read again, and only if one of them cannot be read, a loss is left.
+// losses are perf's reports of lost records while only a few processes are recorded. perf does not say whose records were lost; most often they were
+// those of other processes. So the mappings of the recorded ones are read again, and a loss is reported only if those of one cannot be read.
 type losses struct {
 	only   []uint32      // the processes
 	found  chan struct{} // one element: there are losses
 	ended  chan struct{}
 	visits visitor
 
-	settling sync.Mutex // held while mappings are read again
-	gone     map[uint32]bool
+	settling sync.Mutex      // held while mappings are read again
+	gone     map[uint32]bool // processes whose mappings could not be read any more
 
 	mu      sync.Mutex
 	pending []Record
@@ -32,7 +32,7 @@ func newLosses(only []uint32) *losses {
 	return &losses{only: only, found: make(chan struct{}, 1), ended: make(chan struct{}), gone: make(map[uint32]bool)}
 }
 
-// take takes a report. False: it is to be passed on as it is.
+// take keeps a report until [Watcher.settleLosses]. False: losses are reported as they are.
 func (l *losses) take(r *Record) bool {
 	if l == nil {
 		return false
@@ -47,7 +47,7 @@ func (l *losses) take(r *Record) bool {
 	return true
 }
 
-// run settles losses until the watcher ends.
+// run settles losses until [losses.end].
 func (l *losses) run(w *Watcher) {
 	for {
 		select {
@@ -67,7 +67,7 @@ func (l *losses) end() {
 	}
 }
 
-// settleLosses reads mappings again if records were lost, and reports the losses if that failed.
+// settleLosses reads the mappings again if records were lost, and reports the losses if some could not be read.
 func (w *Watcher) settleLosses() {
 	l := w.losses
 	if l == nil {
@@ -101,7 +101,7 @@ func (w *Watcher) canReadAll() bool {
 	return complete
 }
 
-// readAgain reads the mappings of the recorded processes. It is complete if all could be read that were there the time before.
+// readAgain reads the mappings of the recorded processes; complete is false if those of a process cannot be read that could be before.
 func (w *Watcher) readAgain() (records []byte, complete bool) {
 	l := w.losses
 	var pids []int
@@ -122,9 +122,9 @@ func (w *Watcher) readAgain() (records []byte, complete bool) {
 	defer mu.Unlock()
 	complete = true
 	for _, pid := range pids {
-		out, is := read[uint32(pid)]
+		out, ok := read[uint32(pid)]
 		complete = complete && len(out) > 0
-		if is && len(out) == 0 {
+		if ok && len(out) == 0 {
 			l.gone[uint32(pid)] = true
 		}
 		records = append(records, out...)

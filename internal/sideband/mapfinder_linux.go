@@ -62,7 +62,7 @@ type mapProgram struct {
 	dump      *dumpSource // its contents belong to the reading thread; nil: no dump was mapped
 	busy      bool
 	ended     bool      // no more reads
-	left      bool      // it is in programs no more
+	left      bool      // it was removed from programs
 	until     int64     // when another program began; 0: none has
 	reported  bool      // found has been called
 	mayRecord bool      // the process may be recorded
@@ -183,7 +183,7 @@ func (m *mapFinder) exited(pid uint32) {
 	}
 }
 
-// leave removes a program that has ended. While it is busy, its last functions are still being counted.
+// leave removes a program that has ended. If it is being read, its functions are settled after that.
 func (m *mapFinder) leave(p *mapProgram) {
 	delete(m.programs, p.source.key.pid)
 	p.left = true
@@ -192,7 +192,7 @@ func (m *mapFinder) leave(p *mapProgram) {
 	}
 }
 
-// settle lets the room of a program's functions be forgotten some day.
+// settle counts a program's functions as those of one that has ended.
 func (m *mapFinder) settle(p *mapProgram) {
 	if p.dump != nil {
 		m.files.codes.end(proc.Monotonic(), p.dump.count)

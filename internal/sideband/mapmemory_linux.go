@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapMemory is a memfd with pieces of map files. Its fields belong to the mapStore.
+// mapMemory is a memfd with pieces of map files. The lock of the mapStore guards its fields.
 type mapMemory struct {
 	*os.File
 	readers int
-	retired bool // another one has its pieces
+	retired bool // its pieces were moved to another one; the last reader closes it
 }
 
 func newMapMemory() (*mapMemory, error) {
@@ -23,7 +23,7 @@ func newMapMemory() (*mapMemory, error) {
 	return &mapMemory{File: os.NewFile(uintptr(fd), "map files")}, nil
 }
 
-// mapReading is a copy that is being read.
+// mapReading reads a copy.
 type mapReading struct {
 	io.ReadCloser
 	store *mapStore
@@ -41,7 +41,7 @@ func (r *mapReading) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// compactAbove is the memory of forgotten copies, beyond what others take, at which these are moved to memory of their own.
+// compactAbove is by how much forgotten copies may take more memory than the others before these are moved to a memfd of their own.
 const compactAbove = 8 << 20
 
 // forget drops copies that nobody needs any more, so that there is room for others.
@@ -66,7 +66,7 @@ func (s *mapStore) forget(keys []mapKey) {
 	}
 }
 
-// compact moves the copies to other memory. If there is none, they stay where they are.
+// compact moves the copies to a new memfd. If that fails, they stay where they are.
 func (s *mapStore) compact() {
 	to, err := newMapMemory()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxMaps bounds the map files that are copied, and not forgotten since.
+	// maxMaps bounds the copies of map files that are not forgotten.
 	maxMaps = 4096
 	// maxMapBytes bounds the copy of one map file, maxMapsBytes those of all, and maxMapsStored the size of all when they are
 	// compressed. Names compress to a fifth.
@@ -28,9 +28,10 @@ type mapKey struct {
 	since int64 // when generated code was mapped first
 }
 
-// module is that of the generated code, see [Tables.jit].
+// module is the module of the generated code, as [Tables.jit] makes it.
 func (k mapKey) module() *format.Module { return mapModule(k.pid, k.since) }
 
+// mapKeyOf is the reverse of [mapKey.module].
 func mapKeyOf(m *format.Module) (k mapKey, ok bool) {
 	var pid uint32
 	_, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid)
@@ -42,7 +43,7 @@ func mapKeyOf(m *format.Module) (k mapKey, ok bool) {
 type mapStore struct {
 	mu     sync.Mutex
 	file   *mapMemory // nil: nothing is stored yet
-	end    int64      // of what was written to it
+	end    int64      // offset in file behind the last piece
 	pack   *zstd.Encoder
 	packed []byte
 	copies map[mapKey]*mapCopy
@@ -59,7 +60,7 @@ type usage struct{ bytes, stored int64 }
 type mapCopy struct {
 	user   uint32
 	bytes  int64
-	used   usage // with what was dropped since
+	used   usage // of all that was stored for it, also of what was dropped
 	pieces []mapPiece
 	cut    bool // there was no room or no time for all of it
 }

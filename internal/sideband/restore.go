@@ -83,7 +83,7 @@ func (t *Tables) addMapped(r *Record) {
 	t.insert(t.process(r.PID), mapping{start: r.Start, end: end, offset: r.Offset, module: module})
 }
 
-// eachModule visits the modules that processes have mapped, or may have, some repeatedly.
+// eachModule visits the modules that processes have mapped, and those of their generated code, some repeatedly.
 func (t *Tables) eachModule(visit func(*format.Module)) {
 	for _, p := range t.processes {
 		for i := range p.maps.maps {

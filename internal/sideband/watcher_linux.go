@@ -47,7 +47,7 @@ type Config struct {
 	// MayRecord returns false for a process that is not recorded as it is now: its map file is not read until it is. It is called
 	// by one thread or, where a file system hangs, by several. nil: all processes are recorded.
 	MayRecord func(pid uint32) bool
-	// Only are the processes whose mappings alone matter; nil: all do. Losses of other processes' records are not reported then.
+	// Only are the processes whose mappings matter; nil: those of all do. Else losses of other processes' records are not reported.
 	Only []uint32
 }
 
