@@ -41,7 +41,7 @@ type breakpoint struct {
 // breakpointEvent is a perf event of a breakpoint.
 type breakpointEvent struct {
 	fd  int
-	cpu int // everyCPU: it is of a thread
+	cpu int // everyCPU: it follows a thread
 }
 
 const everyCPU = -1
@@ -169,8 +169,8 @@ func (t *Tracer) watchCPU(cpu int) error {
 	return nil
 }
 
-// openCPU creates the event of a CPU. That which it had before it was offline is closed first: the kernel has removed it, and counts it among
-// the few of a CPU until then.
+// openCPU creates the event of a CPU. One from before the CPU was offline is closed first: it is hit no more, and still takes one of the CPU's few
+// breakpoints.
 func (b *breakpoint) openCPU(program *ebpf.Program, cpu int) error {
 	if i := slices.IndexFunc(b.events, func(e breakpointEvent) bool { return e.cpu == cpu }); i >= 0 {
 		if err := unix.Close(b.events[i].fd); err != nil {

@@ -91,7 +91,7 @@ func (t *Tracer) countCPU(cpu int) error {
 	for i, e := range t.options.Counters {
 		attr := e.On(cpu)
 		if attr == nil {
-			continue // this kind of CPU does not have it: what is not known is null
+			continue // this kind of CPU does not have the event: its counts there are not known
 		}
 		fd, err := openCounter(attr, cpu)
 		if errors.Is(err, unix.ENODEV) {

@@ -37,8 +37,7 @@ func (t *Tracer) MayRecord(pid uint32) bool {
 	return len(f.Names) == 0 || matchesAny(f.Names, text) || children == childrenMeetName && t.mayBeFollowed(pid)
 }
 
-// OnlyProcesses returns the processes of which alone anything is recorded whose code is to be known; nil: there may be others. Wakers may be
-// anybody's threads.
+// OnlyProcesses returns the processes of -p, or nil if stacks of others may be recorded too: of their children, or of wakers in any process.
 func (t *Tracer) OnlyProcesses() (pids []uint32) {
 	f := &t.options.Filter
 	if f.children(t.options.Follow) != childrenNone || t.options.Waker.Kernel || t.options.Waker.User {

@@ -60,13 +60,13 @@ func (s *PMUSample) sampler(number int) sampler {
 	return out
 }
 
-// eventAttr is struct perf_event_attr since Linux 6.3 (PERF_ATTR_SIZE_VER8), of which the library has an older one.
+// eventAttr is struct perf_event_attr since Linux 6.3 (PERF_ATTR_SIZE_VER8); x/sys/unix has that of 5.13.
 type eventAttr struct {
 	unix.PerfEventAttr
 	Config3 uint64
 }
 
-// exclusions are the bits of what an event leaves out.
+// exclusions are the bits that leave out user space, the kernel, guests and so on.
 const exclusions = unix.PerfBitExcludeUser | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv | unix.PerfBitExcludeIdle | unix.PerfBitExcludeHost | unix.PerfBitExcludeGuest
 
 // openEvent opens an event of a CPU. A PMU that can leave nothing out, such as msr, refuses to leave out guests, which is the default: then they
@@ -80,7 +80,7 @@ func openEvent(attr *eventAttr, cpu int) (fd int, err error) {
 	return fd, err
 }
 
-// open opens an event. Kernels before Linux 6.3 take what is longer than theirs as too big (E2BIG) if it is not 0.
+// open opens an event. Kernels before Linux 6.3 refuse a config3 that is not 0 (E2BIG).
 func (a *eventAttr) open(cpu int) (fd int, err error) {
 	a.Size = uint32(unsafe.Sizeof(*a))
 	if a.Config3 == 0 {
@@ -136,7 +136,7 @@ func (s *PMUSample) check() error {
 	return nil
 }
 
-// checkOnline refuses an event that can be opened on none of some CPUs.
+// checkOnline refuses an event that none of the online CPUs has.
 func checkOnline(e *pmu.Event, cpus []int) error {
 	if slices.ContainsFunc(cpus, func(cpu int) bool { return e.On(cpu) != nil }) {
 		return nil

@@ -16,7 +16,7 @@ import (
 
 // sampler is what samples all CPUs: the timer, or an event of performance counters.
 type sampler struct {
-	attr    unix.PerfEventAttr // what is counted, unless event says it, and how often that is sampled
+	attr    unix.PerfEventAttr // how often it samples; of the timer also what is counted
 	event   *pmu.Event         // nil: the timer
 	precise uint64             // the most that is tried of precise_ip; the attribute has none
 	program string
@@ -38,11 +38,11 @@ func (s *sampler) on(cpu int) (attr eventAttr, ok bool) {
 	return attr, true
 }
 
-// errOtherCPU is why nothing was opened on a CPU.
+// errOtherCPU is why an event was not opened on a CPU.
 var errOtherCPU = errors.New("this kind of CPU does not have the event")
 
-// leavesOut reports whether a CPU has nothing to sample.
-func leavesOut(err error) bool { return errors.Is(err, unix.ENODEV) || errors.Is(err, errOtherCPU) }
+// hasNoEvent reports whether an event was not opened because the CPU is offline or does not have it.
+func hasNoEvent(err error) bool { return errors.Is(err, unix.ENODEV) || errors.Is(err, errOtherCPU) }
 
 // samplers returns what samples CPUs, as the options request.
 func (o *Options) samplers() (all []sampler) {
@@ -76,9 +76,9 @@ func (t *Tracer) SampleEvents() []SampleEvent {
 	return slices.Clone(t.samples)
 }
 
-// AddCPU begins to sample a CPU that has come online since [Load], to count and to watch the kernel there, and to record events of sources
-// that the kernel reports for each CPU, as far as that was requested. One that has been offline gets new events: the kernel removes the events of a CPU that goes offline for good. After an
-// error, or if the CPU is offline again, nothing has changed for what could not be opened.
+// AddCPU opens, on a CPU that has come online since [Load], the perf events that were requested: of samples, sources, counters and breakpoints of
+// the kernel. A CPU that has been offline gets new ones, since those of a CPU that goes offline never count again. An event
+// that cannot be opened stays as it was, also because the CPU is offline again.
 func (t *Tracer) AddCPU(cpu int) error {
 	t.hotplug.Lock()
 	defer t.hotplug.Unlock()
@@ -94,7 +94,7 @@ func (t *Tracer) AddCPU(cpu int) error {
 
 func (t *Tracer) sampleCPU(of, cpu int) error {
 	event, err := t.openSampleEvent(of, cpu)
-	if leavesOut(err) {
+	if hasNoEvent(err) {
 		return nil
 	}
 	if err != nil {
@@ -160,8 +160,8 @@ func (t *Tracer) openSampleEvents() error {
 		}
 		for _, cpu := range cpus {
 			event, err := t.openSampleEvent(i, cpu)
-			if leavesOut(err) {
-				continue // it has just gone offline, or is of another kind
+			if hasNoEvent(err) {
+				continue
 			}
 			if err != nil {
 				return t.samplers[i].explain(err)

@@ -116,9 +116,9 @@ func (t *bpfTarget) kernelParams(kernel *btf.Spec) ([]kerneltype.Param, error) {
 	return nil, nil
 }
 
-// operationParams are the arguments of an operation in a table of the kernel (struct_ops). Which one it is, the kernel does not say: it is the
-// one whose name the program's name ends with. BTF has no names of its arguments, unless the kernel has a function TABLE__OPERATION, which stands for
-// operations that are not there (kernel/bpf/bpf_struct_ops.c).
+// operationParams are the arguments of an operation in a table of the kernel (struct_ops). The kernel does not say which operation a program is:
+// it is the one whose name the program's name ends with. BTF has the arguments' names only if the kernel has a stub TABLE__OPERATION, for tables
+// without that operation (kernel/bpf/bpf_struct_ops.c).
 func (t *bpfTarget) operationParams(kernel *btf.Spec, table *btf.Struct) (params []kerneltype.Param) {
 	longest := 0
 	for _, m := range table.Members {

@@ -52,7 +52,7 @@ type Tracer struct {
 	rawPrograms []*ebpf.Program
 	onEvents    []eventProgram
 	watched     []*breakpoint
-	watching    bool // they are enabled
+	watching    bool // the breakpoints are enabled
 }
 
 // Load loads and attaches the programs, which write no records until [Tracer.Arm]. An [Unsupported] describes what is
@@ -399,9 +399,9 @@ func (t *Tracer) Disarm() error {
 	return nil
 }
 
-// WriteOpen writes to the rings what has begun before closedAt, the close of the window, and not ended before it. It is called between
-// [Tracer.Disarm] and the last round; or, if the window goes on, at closedAt for a snapshot: then the records are later, and what ends meanwhile
-// may be there twice. Calls, and those of [Tracer.ReadBlocked], must not be concurrent.
+// WriteOpen writes to the rings what has begun before closedAt, the close of the window, and not ended before it. At the end of a recording it is
+// called between [Tracer.Disarm] and the last round. For a snapshot (goesOn) it is called at closedAt while the programs go on recording: then the
+// records have later times, and what ends meanwhile may have two. Calls of WriteOpen and [Tracer.ReadBlocked] must not be concurrent.
 func (t *Tracer) WriteOpen(closedAt int64, goesOn bool) error {
 	if err := t.collection.Variables["goes_on"].Set(goesOn); err != nil {
 		return fmt.Errorf("set whether the window goes on: %w", err)
