@@ -85,7 +85,7 @@ func (p *parser) take(c string) bool {
 // recorders are words of the recorder's conditions, which have their name behind a colon.
 var recorders = []string{"slow", "offcpu", "runq"}
 
-// asHere is how a condition of the recorder is written here.
+// asHere returns how --around writes a condition of wprof-record --snapshot-on.
 func asHere(word, name string) string {
 	source, value, named := strings.Cut(name, ":")
 	switch {

@@ -42,7 +42,7 @@ func (f Flag) begins() string {
 	return strings.Join(words, " ")
 }
 
-// listed returns the words with which values begin whose continuation is listed so.
+// listed returns those beginnings of values of which --list lists the continuation in this way.
 func (f Flag) listed(how Listed) string {
 	var words []string
 	for _, b := range f.Begins {

@@ -48,7 +48,7 @@ type Flag struct {
 	Check func(string) error // validates a value before anything else happens
 }
 
-// Listed is what lists how a value goes on that begins with a word.
+// Listed is the command that lists how a value goes on after its beginning.
 type Listed int
 
 const (
@@ -61,7 +61,7 @@ const (
 type Beginning struct {
 	Word   string // up to a colon
 	Text   string // what it means
-	Listed Listed // what lists how the value goes on, at the beginning of each line up to a space
+	Listed Listed // what lists how the value goes on: the text of each line up to a space
 }
 
 func (f Flag) names() []string { return append([]string{f.Name}, f.Aliases...) }

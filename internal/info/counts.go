@@ -40,7 +40,7 @@ type ThreadKey struct {
 // countSums are sums by what they are of.
 type countSums[K comparable] map[K]*CountSum
 
-// of returns the sum of a key; nil: there are too many.
+// of returns the sum of a key; nil: it is a new one, and there are maxCounted.
 func (s *countSums[K]) of(key K) *CountSum {
 	sum := (*s)[key]
 	if sum == nil && len(*s) < maxCounted {
@@ -53,7 +53,7 @@ func (s *countSums[K]) of(key K) *CountSum {
 	return sum
 }
 
-// sorted returns the keys, those with most of the first counter first.
+// sorted returns the keys, most of the first counter first; compare orders those with equal sums.
 func (s countSums[K]) sorted(compare func(a, b K) int) []K {
 	return slices.SortedFunc(maps.Keys(s), func(a, b K) int {
 		return cmp.Or(cmp.Compare(s[b].Sums[0], s[a].Sums[0]), compare(a, b))

@@ -8,21 +8,20 @@ import (
 	"wprof/internal/tracks"
 )
 
-// counterRow adds up what counters counted on a CPU or in a process, by intervals of [rateNs], until it is known that nothing is added to an
-// interval any more.
+// counterRow adds up what counters counted on a CPU or in a process, by intervals of [rateNs], until nothing is added to an interval any more.
 //
-// A long time on a CPU changes two intervals, where it begins and ends, and is a level in those between. So it takes no more memory, and no
-// more values of a track, than a short one.
+// A long time on a CPU has counts in the intervals in which it begins and ends, and a constant level in those between. So it takes no more memory
+// than a short one, and no more values of a track.
 type counterRow struct {
-	item    tracks.Item // what its values are drawn as, but for their times, names and values
-	ran     int64       // ns
-	known   uint8       // by counter: it has counts
-	waiting []rateInterval
-	drawn   int64         // the first interval that is not drawn
-	level   counterValues // of the intervals between those that wait, if nothing else follows
-	levels  int           // times on a CPU that are in it
-	shown   []float64     // values that were drawn last
-	isBusy  bool          // it is among those that are to be drawn
+	item    tracks.Item    // a value of it, without time, name and number
+	ran     int64          // ns
+	known   uint8          // by counter: it has counts
+	waiting []rateInterval // by number
+	drawn   int64          // number of the first interval that is not drawn
+	level   counterValues  // of the intervals from drawn on, up to the first that waits
+	levels  int            // times on a CPU that are in level
+	shown   []float64      // values that were drawn last
+	isBusy  bool           // it is in [counterTracks].busy
 }
 
 // counterValues are numbers by counter.
@@ -31,9 +30,9 @@ type counterValues [maxRates]float64
 // rateInterval is an interval in which counts change.
 type rateInterval struct {
 	number int64
-	counts counterValues // in this interval
-	steps  counterValues // from this interval on in each
-	levels int           // times on a CPU that begin to be in level, less those that end
+	counts counterValues // in this interval alone
+	steps  counterValues // what the level changes by at this interval
+	levels int           // times on a CPU of which the level begins here, less those of which it ends
 }
 
 const (
@@ -43,12 +42,12 @@ const (
 	rateNs = int64(10e6)
 	// minRateNs is the CPU time from which on a process has a row.
 	minRateNs = rateNs
-	// maxUndrawn bounds the intervals that are kept of a process until then, and maxWaiting those of a row.
+	// maxUndrawn bounds the intervals of a process that wait until it has a row, and maxWaiting those of a row.
 	maxUndrawn = 16
 	maxWaiting = 1 << 12
 )
 
-// interval returns the interval with a number, a new one if it does not wait.
+// interval returns the waiting interval with a number, which may be a new one.
 func (r *counterRow) interval(number int64) *rateInterval {
 	at, found := slices.BinarySearchFunc(r.waiting, number, func(i rateInterval, n int64) int { return cmp.Compare(i.number, n) })
 	if !found {
@@ -57,7 +56,7 @@ func (r *counterRow) interval(number int64) *rateInterval {
 	return &r.waiting[at]
 }
 
-// add adds what was counted from a time to another one, evenly. What belongs to intervals that are drawn is added to the next ones.
+// add spreads counts evenly over the time in which they were counted. What belongs to intervals that are drawn is added to those after them.
 func (r *counterRow) add(from, to int64, counts []format.Count) {
 	from = max(from, r.drawn*rateNs)
 	to = max(to, from)
@@ -93,7 +92,7 @@ func (r *counterRow) add(from, to int64, counts []format.Count) {
 	}
 }
 
-// draw calls value with the counts of intervals before one: of each that differs from that before it.
+// draw calls value with the counts of the intervals before the one with the number end: for each that may differ from that before it.
 func (r *counterRow) draw(end int64, value func(number int64, counts *counterValues)) {
 	n := 0
 	for ; n < len(r.waiting) && r.waiting[n].number < end; n++ {
@@ -105,7 +104,7 @@ func (r *counterRow) draw(end int64, value func(number int64, counts *counterVal
 		sum := i.counts
 		for c := range r.level {
 			if r.level[c] += i.steps[c]; r.levels == 0 {
-				r.level[c] = 0 // and not what rounding leaves
+				r.level[c] = 0 // without rounding errors
 			}
 			sum[c] += r.level[c]
 		}
@@ -119,7 +118,7 @@ func (r *counterRow) draw(end int64, value func(number int64, counts *counterVal
 	}
 }
 
-// merge adds the oldest intervals to later ones until no more wait than a number.
+// merge adds the oldest waiting intervals to the ones after them until at most most are left.
 func (r *counterRow) merge(most int) {
 	n := max(len(r.waiting)-most, 0)
 	for i := range n {

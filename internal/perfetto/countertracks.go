@@ -10,18 +10,18 @@ import (
 	"wprof/internal/tracks"
 )
 
-// counterTracks draw what counters counted on each CPU and in each process as rates, and metrics of them.
+// counterTracks draw what counters counted on each CPU and in each process, as rates, and derived metrics.
 type counterTracks struct {
 	cpus      []*counterRow // by number
 	processes *bounded.Map[int32, *counterRow]
-	busy      []*counterRow
-	names     []string // of tracks
-	next      int64    // when rows are drawn next
+	busy      []*counterRow // those with intervals that are not drawn
+	names     []string      // of tracks, by counter
+	next      int64         // when rows are drawn next, CLOCK_MONOTONIC ns
 	counts    []format.Count
 	values    []float64
 }
 
-// maxCounterRows bounds the processes that are kept; those that used a CPU last are.
+// maxCounterRows bounds the processes that are kept: those that used a CPU last.
 const maxCounterRows = 1 << 12
 
 func newCounterTracks(onDrop func(*counterRow)) counterTracks {
@@ -30,7 +30,7 @@ func newCounterTracks(onDrop func(*counterRow)) counterTracks {
 	return c
 }
 
-// setCounters sets the counters of a section. Others than before have other tracks.
+// setCounters sets the counters of a section. If they are others than before, their tracks begin anew.
 func (w *view) setCounters(s *format.Session) {
 	c := &w.rates
 	var names []string
@@ -91,7 +91,7 @@ func (w *view) addCounts(r *counterRow, v *tracks.Event, from int64) {
 	}
 }
 
-// hasTracks reports whether it is drawn: a machine has thousands of processes that do next to nothing.
+// hasTracks reports whether a row is drawn. Those of processes that hardly run are not: a machine has thousands of them.
 func (r *counterRow) hasTracks() bool {
 	return r.item.On == format.TypeTrack_TRACK_CPU || r.ran >= minRateNs
 }
@@ -121,21 +121,14 @@ func (w *view) newCounterRow(item tracks.Item) *counterRow {
 	return &counterRow{item: item, drawn: w.opened / rateNs}
 }
 
-// reachRates draws the intervals to which nothing is added any more, when one has ended.
+// reachRates draws the intervals to which nothing is added any more, once for each interval that ends.
 func (w *view) reachRates(at int64) {
 	c := &w.rates
 	if at < c.next || len(c.busy) == 0 {
 		return
 	}
 	c.next = at - at%rateNs + rateNs
-	since := make(map[int32]int64, len(w.occupancy.cpus)) // by process: the first of those that still run
-	for i := range w.occupancy.cpus {
-		if one := &w.occupancy.cpus[i]; one.task != nil {
-			if first, found := since[one.task.Def.Pid]; !found || one.since < first {
-				since[one.task.Def.Pid] = one.since
-			}
-		}
-	}
+	since := w.occupancy.sinceByProcess()
 	left := c.busy[:0]
 	for _, r := range c.busy {
 		end := at
@@ -157,7 +150,7 @@ func (w *view) reachRates(at int64) {
 	c.busy = left
 }
 
-// drawRates draws the intervals of a row before one.
+// drawRates draws the intervals of a row before the one with the number end.
 func (w *view) drawRates(r *counterRow, end int64) {
 	r.draw(end, func(number int64, counts *counterValues) {
 		from := max(number*rateNs, w.opened)
@@ -165,7 +158,7 @@ func (w *view) drawRates(r *counterRow, end int64) {
 	})
 }
 
-// drawRate draws what was counted in a time where it differs from what was drawn before.
+// drawRate draws the values of an interval that differ from those that were drawn last.
 func (w *view) drawRate(r *counterRow, from, length int64, counts *counterValues) {
 	c := &w.rates
 	known := *counts
@@ -186,7 +179,7 @@ func (w *view) drawRate(r *counterRow, from, length int64, counts *counterValues
 			v = 0 // nothing ran
 		}
 		if v == r.shown[i] || math.IsNaN(v) || v == 0 && math.IsNaN(r.shown[i]) {
-			continue // a track begins with what is counted first
+			continue // a track begins with the first value that is not 0
 		}
 		r.shown[i] = v
 		item := r.item

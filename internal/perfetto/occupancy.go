@@ -53,12 +53,27 @@ func (o *occupancy) rename(v *tracks.Event) {
 	}
 }
 
-// on returns the thread on a CPU.
+// on returns the thread on a CPU, without a task if none is known.
 func (o *occupancy) on(cpu uint32) occupant {
 	if uint64(cpu) < uint64(len(o.cpus)) {
 		return o.cpus[cpu]
 	}
 	return occupant{}
+}
+
+// sinceByProcess returns since when each process that is on CPUs has been on one of them without a break.
+func (o *occupancy) sinceByProcess() map[int32]int64 {
+	since := make(map[int32]int64, len(o.cpus))
+	for i := range o.cpus {
+		one := &o.cpus[i]
+		if one.task == nil {
+			continue
+		}
+		if first, found := since[one.task.Def.Pid]; !found || one.since < first {
+			since[one.task.Def.Pid] = one.since
+		}
+	}
+	return since
 }
 
 // takes gives a CPU to a thread.

@@ -125,6 +125,6 @@ const MaxGlob = 63
 const (
 	// MaxArgs is how many values a probe may have, and how many texts.
 	MaxArgs = 16
-	// MaxHitValues is how many a breakpoint may have, whose arg:* has the registers: there is a bit for each that could not be read.
+	// MaxHitValues is how many values a breakpoint with arg:* may have, because of the registers: a word has a bit for each that could not be read.
 	MaxHitValues = 32
 )

@@ -124,14 +124,19 @@ func (b *builder) recorded() error {
 				}
 			}
 		}
-		room := b.mostValues()
+		most := b.mostValues()
 		if number == 0 && len(b.d.Legs) > 1 {
-			room -= len(b.d.Legs[1].Args)
+			most -= len(b.d.Legs[1].Args) // those of the other end follow
 		}
-		if err := b.addEvery(e, room); err != nil {
+		if err := b.addEvery(e, most); err != nil {
 			return err
 		}
 	}
+	return b.checkSize()
+}
+
+// checkSize refuses more values than an event can have.
+func (b *builder) checkSize() error {
 	if most := b.mostValues(); len(b.fields) > most {
 		return b.d.Errorf(0, 0, nil, "these are %d arguments, and an event has %d at most", len(b.fields), most)
 	}
@@ -157,13 +162,13 @@ func (b *builder) mostValues() int {
 	return probe.MaxArgs
 }
 
-// addEvery adds all arguments of arg:* that no other parameter names, until there are so many values.
-func (b *builder) addEvery(e *end, room int) error {
+// addEvery adds all arguments of arg:* that no other parameter names, as long as there are less than most values.
+func (b *builder) addEvery(e *end, most int) error {
 	if !e.leg.All || len(e.variants) == 0 || e.variants[0].every == nil {
 		return nil
 	}
 	for _, a := range e.variants[0].every() {
-		if len(b.fields) >= room {
+		if len(b.fields) >= most {
 			break
 		}
 		a.At, a.Leg = e.leg.Target.At, b.legOf(e)

@@ -17,7 +17,7 @@ type Type struct {
 	Doc      string // what it shows; of a feature with several types only the first one has it
 	Programs []Program
 	Def      *format.EventType // without the id
-	Counted  bool              // with --pmu, a span has what was counted in it: [Counts] follows the fields
+	Counted  bool              // with --pmu, its spans have counts: the field [Counts] follows those of Def
 }
 
 // HasNoThread reports whether an event with a tid has no thread: 0 is the idle thread for those that belong to a CPU.
@@ -128,7 +128,7 @@ func (s Set) Features() (words []string) {
 	return words
 }
 
-// SpanWords are the groups and names of the types of spans, in alphabetical order: what conditions on durations are written with.
+// SpanWords are the groups and names of the types of spans, in alphabetical order: the words for sources in conditions on durations.
 func SpanWords() (all []string) {
 	for _, t := range Table() {
 		if t.Def.Shape != uint32(format.TypeShape_SHAPE_SPAN) {

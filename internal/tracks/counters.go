@@ -22,7 +22,7 @@ func (c *counterArgs) newSection(s *format.Session) {
 	}
 }
 
-// add appends an argument for each counter, and for each metric of them, of which the value is known.
+// add appends an argument for each counter and derived metric whose value is known.
 func (c *counterArgs) add(i *Item, data []byte) {
 	if c.of == nil || len(data) == 0 {
 		return

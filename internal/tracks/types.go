@@ -27,7 +27,7 @@ type drawnType struct {
 	interrupts          bool              // its spans interrupt their threads
 	own                 int               // the field of those that do not; -1: none
 	beganBy             int               // the field with the thread in which a span began; -1: none
-	counting            int               // the field of what the session's counters have counted; -1: none
+	counting            int               // the field with counts of the session's counters; -1: none
 	isCounted           bool              // its events stand for many
 	counts              format.CountFields
 	isEntry             bool // its events are not drawn, because the spans of which they are the entries are

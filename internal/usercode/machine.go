@@ -20,7 +20,7 @@ type Register struct {
 type machine struct {
 	elf       elf.Machine
 	registers []Register // with the names that the assembler has for them and their parts
-	modes     []string   // registers that say how the kernel was entered, and nothing of the program
+	modes     []string   // registers in struct pt_regs that say how the kernel was entered, and nothing of the program
 	pc, sp    int        // offsets in struct pt_regs
 	dwarf     []int      // offsets by DWARF's numbers of registers; -1: not in struct pt_regs
 	c         convention
