@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -10,6 +11,24 @@ import (
 
 	"wprof/internal/ringdata"
 )
+
+// countsPart is a struct rec_counts_part.
+type countsPart []byte
+
+// switchCounts are the counts of a switch, if it has some.
+func (r record) switchCounts() (c countsPart, ok bool) {
+	const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
+	if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+		return nil, false
+	}
+	return r.bytes[at:], true
+}
+
+func (c countsPart) unknown() uint8 { return c[ringdata.CountsPartUnknown] }
+func (c countsPart) scaled() uint8  { return c[ringdata.CountsPartScaled] }
+func (c countsPart) value(i int) int64 {
+	return int64(binary.NativeEndian.Uint64(c[ringdata.CountsPartValues+8*i:]))
+}
 
 // What takes the place of read_counter() says of each counter of a CPU. All but the last ones count half an event in each nanosecond that they
 // run, so that each has a count of half the time between two switches.
@@ -74,12 +93,11 @@ func TestCountsAreScaled(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 	}) {
-		const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
-		if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+		counts, ok := r.switchCounts()
+		if !ok {
 			continue
 		}
-		counts := func(i int) int64 { return r.u64(at + ringdata.CountsPartValues + 8*i) }
-		unknown, scaled := r.bytes[at+ringdata.CountsPartUnknown], r.bytes[at+ringdata.CountsPartScaled]
+		unknown, scaled := counts.unknown(), counts.scaled()
 		isNew := unknown>>isReplaced&1 != 0
 		if isNew {
 			replaced++
@@ -88,12 +106,12 @@ func TestCountsAreScaled(t *testing.T) {
 		if unknown != 1<<neverRuns|1<<isMissing|1<<standsStill || scaled != 1<<runsHalf|1<<runsLittle|1<<countsMuch {
 			t.Fatalf("unknown are %08b, scaled %08b", unknown, scaled)
 		}
-		want := counts(alwaysRuns)
+		want := counts.value(alwaysRuns)
 		if want < 10_000 || want > 15_000_000 {
 			continue
 		}
 		counted++
-		for i, n := range []int64{runsHalf: counts(runsHalf), runsLittle: counts(runsLittle), countsMuch: counts(countsMuch) >> 16, isReplaced: counts(isReplaced)} {
+		for i, n := range []int64{runsHalf: counts.value(runsHalf), runsLittle: counts.value(runsLittle), countsMuch: counts.value(countsMuch) >> 16, isReplaced: counts.value(isReplaced)} {
 			if wrong := n - want; i != alwaysRuns && !(i == isReplaced && isNew) && (wrong > want/50 || wrong < -want/50) {
 				different++
 			}

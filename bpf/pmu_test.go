@@ -174,17 +174,17 @@ func TestCountersArePartsOfSwitches(t *testing.T) {
 			}
 			counted, more := 0, 0
 			for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(50 * time.Millisecond) }) {
-				const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
-				if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+				counts, ok := r.switchCounts()
+				if !ok {
 					continue
 				}
-				if len(r.bytes) != at+ringdata.CountsPartSize+8*MaxCounters {
+				if len(counts) != ringdata.CountsPartSize+8*MaxCounters {
 					t.Fatalf("a switch of %d bytes", len(r.bytes))
 				}
 				counted++
 				for i := range MaxCounters {
 					// The kernel counts a switch after the program that reads the counters: here the one with which the thread came.
-					switch n := r.u64(at + ringdata.CountsPartValues + 8*i); {
+					switch n := counts.value(i); {
 					case n == 0:
 						t.Error("no switch in a time on a CPU")
 					case n > 1:
@@ -220,16 +220,16 @@ func TestEventsOfSomeCPUs(t *testing.T) {
 			})
 		}
 	}) {
-		const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
 		on := min(r.cpu(), 1)
+		counts, ok := r.switchCounts()
 		switch {
 		case r.is(ringdata.KindTyped) && r.u32(ringdata.TracepointType) == ringdata.TypeTracepoint+5:
 			sampled[on]++
-		case !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize:
-		case r.bytes[at+ringdata.CountsPartUnknown] != 0:
+		case !ok:
+		case counts.unknown() != 0:
 			unknown[on]++
 		default:
-			counted[on] += int(r.u64(at + ringdata.CountsPartValues))
+			counted[on] += int(counts.value(0))
 		}
 	}
 	if counted[0] < 100 || sampled[0] < 100 || unknown[0] > 0 || counted[1] > 0 || sampled[1] > 0 || unknown[1] < 20*(cpus-1) {
@@ -269,14 +269,14 @@ func TestCountersThatLeaveNothingOut(t *testing.T) {
 	o := Options{Counters: []*pmu.Event{event(t, "msr/tsc/"), event(t, "cpu-clock")}}
 	var rates []float64
 	for _, r := range recording(t, mustLoad(t, o), func() { run(t, "true"); time.Sleep(100 * time.Millisecond) }) {
-		const at = ringdata.SwitchSize + ringdata.StacksSize + ringdata.WaitPartSize
-		if !r.is(ringdata.KindSwitch) || len(r.bytes) < at+ringdata.CountsPartSize {
+		counts, ok := r.switchCounts()
+		if !ok {
 			continue
 		}
-		if r.bytes[at+ringdata.CountsPartUnknown] != 0 || r.bytes[at+ringdata.CountsPartScaled] != 0 {
+		if counts.unknown() != 0 || counts.scaled() != 0 {
 			t.Fatal("a count is not known, or scaled")
 		}
-		stamps, ns := r.u64(at+ringdata.CountsPartValues), r.u64(at+ringdata.CountsPartValues+8)
+		stamps, ns := counts.value(0), counts.value(1)
 		if ns > 50_000 {
 			rates = append(rates, float64(stamps)/float64(ns))
 		}
