@@ -148,7 +148,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 			}
 			began := proc.Monotonic()
 			c.cause(t, r)
-			said(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
+			awaitMessages(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
 			time.Sleep(300 * time.Millisecond) // what comes in the pause is ignored
 			stopFlight(t, r)
 			if text := r.Stderr.String(); !regexp.MustCompile(`: snapshot \S+ \(` + c.want).MatchString(text) {

@@ -103,18 +103,18 @@ func TestFlightRecorderIsRefusedInOneSentence(t *testing.T) {
 	}
 }
 
-// ask asks a flight recorder for a snapshot, and returns when it says that it was written.
-func ask(t testing.TB, r *tools.Recorder) {
+// takeSnapshot requests a snapshot of a flight recorder, and returns when it is written.
+func takeSnapshot(t testing.TB, r *tools.Recorder) {
 	t.Helper()
 	before := strings.Count(r.Stderr.String(), ": snapshot ")
 	must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
-	said(t, r, func(text string) bool { return strings.Count(text, ": snapshot ") > before })
+	awaitMessages(t, r, func(text string) bool { return strings.Count(text, ": snapshot ") > before })
 }
 
-// said waits until a recorder's messages are as they are to be.
-func said(t testing.TB, r *tools.Recorder, is func(string) bool) {
+// awaitMessages waits until a recorder's messages match.
+func awaitMessages(t testing.TB, r *tools.Recorder, match func(string) bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(r.Stderr.String()); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !match(r.Stderr.String()); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the recorder says %s", r.Stderr.String())
 		}
@@ -152,9 +152,9 @@ func TestSnapshotsLoseNothing(t *testing.T) {
 	log := stamps(t)
 	time.Sleep(6 * time.Second)
 	requested := proc.Monotonic()
-	ask(t, r)
+	takeSnapshot(t, r)
 	time.Sleep(200 * time.Millisecond)
-	ask(t, r) // their windows overlap
+	takeSnapshot(t, r) // their windows overlap
 	time.Sleep(1500 * time.Millisecond)
 	stopFlight(t, r)
 	if left := names(t, dir); !slices.Equal(left, []string{"x.1.wprof", "x.2.wprof", "x.wprof"}) {
@@ -183,8 +183,8 @@ func TestStormOfTriggersIsIgnored(t *testing.T) {
 		must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
 		time.Sleep(time.Millisecond)
 	}
-	said(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
-	ask(t, r)
+	awaitMessages(t, r, func(text string) bool { return strings.Contains(text, ": snapshot ") })
+	takeSnapshot(t, r)
 	time.Sleep(time.Second)
 	stopFlight(t, r)
 	if text := r.Stderr.String(); !strings.Contains(text, " triggers ignored since the last one") {
@@ -209,11 +209,11 @@ func TestSnapshotHasWhatIsUnderWay(t *testing.T) {
 	r := tools.Start(t, "-F500ms", "--no-stacks", "-n", "wprof-hung*", "-f", "syscall", "-U", "uspan:nanosleep (path:libc.so.6) | id:req |", "-o", filepath.Join(dir, "x.wprof"))
 	one, two := startNamed(t, "wprof-hung1", "/bin/sleep", "60"), startNamed(t, "wprof-hung2", "/bin/sleep", "60")
 	time.Sleep(700 * time.Millisecond)
-	ask(t, r)
+	takeSnapshot(t, r)
 	must(t, two.Process.Kill())
 	_ = two.Wait()
 	time.Sleep(1500 * time.Millisecond)
-	ask(t, r)
+	takeSnapshot(t, r)
 	must(t, one.Process.Kill())
 	_ = one.Wait()
 	stopFlight(t, r)
@@ -247,7 +247,7 @@ func TestNewestSnapshotsAreKept(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "foreign.wprof"), nil, 0o600))
 	r := tools.Start(t, "-F500ms", "--no-stacks", "--keep", dir+",2", "--exec", `printf '%s\n' >>`+log)
 	for range 4 {
-		ask(t, r)
+		takeSnapshot(t, r)
 	}
 	stopFlight(t, r)
 	host, err := os.Hostname()
@@ -275,7 +275,7 @@ func TestSnapshotOnAFullDiskLeavesTheRecordingAlone(t *testing.T) {
 	log := stamps(t)
 	time.Sleep(2 * time.Second)
 	must(t, r.Cmd.Process.Signal(syscall.SIGUSR1))
-	said(t, r, func(text string) bool { return strings.Contains(text, "the snapshot (SIGUSR1) failed: write "+small) })
+	awaitMessages(t, r, func(text string) bool { return strings.Contains(text, "the snapshot (SIGUSR1) failed: write "+small) })
 	if text := r.Stderr.String(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "; the recording goes on") {
 		t.Errorf("it says %s", text)
 	}
@@ -283,7 +283,7 @@ func TestSnapshotOnAFullDiskLeavesTheRecordingAlone(t *testing.T) {
 		t.Errorf("a snapshot that failed leaves %v", left)
 	}
 	must(t, os.Remove(filler))
-	ask(t, r)
+	takeSnapshot(t, r)
 	stopFlight(t, r)
 	left := names(t, small)
 	if len(left) != 1 {
@@ -308,7 +308,7 @@ func TestOldSnapshotsMakeRoomOnAFullDisk(t *testing.T) {
 	r := tools.Start(t, "-F1s", "--no-stacks", "--no-self", "-n", "steady*", "--keep", small, "-o", filepath.Join(dir, "x.wprof"))
 	_ = steadyNamed(t)
 	time.Sleep(time.Second)
-	ask(t, r)
+	takeSnapshot(t, r)
 	stopFlight(t, r)
 	if text := r.Stderr.String(); !strings.Contains(text, "the disk is full: 2 old snapshots made room for the next one by being removed") || strings.Contains(text, "failed") {
 		t.Errorf("it says %s", text)
@@ -326,8 +326,8 @@ func TestRecordingEndsAfterItsLastSnapshot(t *testing.T) {
 	tools.NeedPrivilege(t)
 	dir := tools.DiskFolder(t)
 	r := tools.Start(t, "-F500ms", "--no-stacks", "--snapshot-count=2", "-o", filepath.Join(dir, "x.wprof"))
-	ask(t, r)
-	ask(t, r)
+	takeSnapshot(t, r)
+	takeSnapshot(t, r)
 	if status := r.Wait(); status != 0 {
 		t.Errorf("status %d: %s", status, r.Stderr.String())
 	}
