@@ -49,7 +49,7 @@ func list(inv *cli.Invocation) error {
 		}
 	}
 	if inv.HasCommand() && (len(patterns) == 0 || slices.ContainsFunc(patterns, isOfNoProgram)) {
-		return cli.Usagef("--list records no command, and lists of one only what can be probed in its program, as --list 'u:GLOB' -- COMMAND")
+		return cli.Usagef("--list records no command; with one it only lists probes in its program, as in --list 'u:GLOB' -- COMMAND")
 	}
 	kernel, err := bpf.ReadTypes()
 	if err != nil {
