@@ -59,7 +59,7 @@ func (a *applier) isFirst(b []byte) bool {
 	le := binary.LittleEndian
 	key := spanKey{le.Uint32(b[ringdata.TypedType:]), int64(le.Uint64(b[ringdata.TypedStart:]))}
 	isListed := b[ringdata.HdrFlags]&ringdata.FlagListed != 0
-	if before, is := a.ended[key]; is && before != isListed {
+	if before, found := a.ended[key]; found && before != isListed {
 		return false
 	}
 	if a.ended == nil {

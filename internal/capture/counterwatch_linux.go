@@ -139,8 +139,8 @@ func (w *counterWindow) add(run *countedRun) {
 	}
 }
 
-// compare moves the window on up to a time, and returns the value with which the condition holds, if it does. What was counted until then does not
-// count again.
+// compare moves the window on up to a time, and returns the value with which the condition holds, if it does. Then the window begins anew, so that
+// nothing counts twice.
 func (w *counterWindow) compare(counters *format.Counters, c *counterCondition, at int64) (value float64, holds bool) {
 	if w.newest == 0 {
 		return 0, false
