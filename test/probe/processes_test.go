@@ -34,6 +34,20 @@ func do(w *tools.Workload, command string) []string {
 	return w.Until("done")
 }
 
+// listGPUProcesses puts an nvidia-smi into PATH that lists these processes as the real one does.
+func listGPUProcesses(t *testing.T, of ...*tools.Workload) {
+	t.Helper()
+	script := "#!/bin/sh\n[ \"$*\" = '--query-compute-apps=pid --format=csv,noheader' ] || exit 1\n"
+	for _, w := range of {
+		script += "echo " + w.PIDText() + "\n"
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
 // Probes of one process, of a file that is deleted, of a path in another process's root, and of what starts later.
 func TestProcesses(t *testing.T) {
 	tools.NeedPrivilege(t)
@@ -50,11 +64,13 @@ func TestProcesses(t *testing.T) {
 	if err := os.Remove(deleted); err != nil {
 		t.Fatal(err)
 	}
+	listGPUProcesses(t, one, other)
 	file := filepath.Join(t.TempDir(), "processes.wprof")
 	var late *tools.Workload
 	tools.Record(t, file, []string{
 		"-U", "u:quick (arg:0:s32/name(n), pid:" + one.PIDText() + ") | id:pid |",
 		"-U", "u:quick (arg:0:s32/name(n), pid:" + one.PIDText() + ", pid:" + other.PIDText() + ") | id:pids |",
+		"-U", "u:quick (arg:0:s32/name(n), pid:nv-smi) | id:gpu |",
 		"-U", "u:quick (arg:0:s32/name(n), pid:" + gone.PIDText() + ") | id:deleted |",
 		"-U", "uret:quick (arg:ret:s32, path:" + known + ") | id:path |",
 		"-U", "u:quick (arg:0:s32/name(n), path:/proc/" + one.PIDText() + "/root" + known + ") | id:root |",
@@ -77,7 +93,7 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("after the recording: %s", said)
 	}
 	c := read(t, file)
-	for id, want := range map[string][]*tools.Workload{"pid": {one}, "pids": {one, other}, "deleted": {gone}, "path": {one, other, late}, "root": {one, other, late}} {
+	for id, want := range map[string][]*tools.Workload{"pid": {one}, "pids": {one, other}, "gpu": {one, other}, "deleted": {gone}, "path": {one, other, late}, "root": {one, other, late}} {
 		var got, expected []string
 		for _, e := range c.of(id) {
 			got = append(got, fmt.Sprintf("%d %s", e.Task.PID, e.Args))
