@@ -20,7 +20,9 @@ func (a *applier) applySample(b []byte, at int64) error {
 	e.Task = a.out.name(t)
 	e.Args[format.SampleStack] = uint64(a.code.sampled(le.Uint64(b[ringdata.SampleUser:]), le.Uint64(b[ringdata.SampleKernel:]), at))
 	e.Args[format.SampleSource] = uint64(le.Uint32(b[ringdata.SampleSource:]))
-	a.setCounts(e, b, ringdata.SampleSize, format.SampleHasCounts)
+	if a.seesCounts(e.CPU, 0) {
+		a.setCounts(e, b, ringdata.SampleSize, format.SampleHasCounts)
+	}
 	return a.out.write(e, at)
 }
 

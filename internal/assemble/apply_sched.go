@@ -57,13 +57,14 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 				return err
 			}
 		}
-		if prev.visible {
+		if prev.visible && a.seesCounts(n, 0) {
 			a.setCounts(e, b, ringdata.SwitchSize, format.SwitchHasCounts)
 		}
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}
 	}
+	c.switched = max(c.switched, at)
 	if at < c.ChangedAt || !prev.isIdle && prev.ChangedAt > at || !next.isIdle && next.ChangedAt > at {
 		a.switchedBefore(c, n, prev, at, state, called, prevPrio)
 		return nil

@@ -7,6 +7,15 @@ import (
 	"wprof/internal/ringdata"
 )
 
+// seesCounts reports whether what counters have counted begins in the window: at the start of a span, or if that is 0, at the last switch of a CPU.
+// The programs may have counted long before: a flight recorder's go on between its snapshots.
+func (a *applier) seesCounts(cpu uint32, start int64) bool {
+	if start == 0 {
+		start = a.cpu(cpu).switched
+	}
+	return start >= a.out.from
+}
+
 // countsOf converts a struct rec_counts_part to the form of events, empty if no count is known. The result is valid until the next call.
 func (a *applier) countsOf(part []byte) []byte {
 	a.countsData = a.countsData[:0]

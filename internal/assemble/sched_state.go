@@ -29,7 +29,8 @@ type schedState struct {
 // cpu has the thread that runs on a CPU, if known.
 type cpu struct {
 	timeline.CPUState[thread]
-	counted int64 // up to here its time is counted for its process
+	counted  int64 // up to here its time is counted for its process
+	switched int64 // time of its last switch, from which on its counters count
 }
 
 func newSchedState(recorder uint32) *schedState {

@@ -127,6 +127,12 @@ func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32,
 	}
 	values := types.tracepoints.decoder.Values(l, record)
 	for i := range values {
+		if values[i].Field.Hint == uint32(format.ValueHint_HINT_COUNTS) {
+			if values[i].Bytes = a.countsOf(values[i].Bytes); !a.seesCounts(e.CPU, start) {
+				values[i].Bytes = nil
+			}
+			continue
+		}
 		a.refer(&values[i], &l.Places[i], record, e.Time)
 	}
 	var err error
@@ -140,12 +146,8 @@ func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32,
 	return a.out.write(e, e.Time)
 }
 
-// refer turns a value of a record that refers to a stack or a thread, or has counts, into one of the stream.
+// refer turns a value of a record that refers to a stack or a thread into one of the stream.
 func (a *applier) refer(v *format.Value, p *tracepoint.Place, record []byte, at int64) {
-	if v.Field.Hint == uint32(format.ValueHint_HINT_COUNTS) {
-		v.Bytes = a.countsOf(v.Bytes)
-		return
-	}
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_STACK:
 		if p.Offset+ringdata.StacksSize <= len(record) {

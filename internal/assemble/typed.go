@@ -225,7 +225,9 @@ func (a *applier) typedValues(values []format.Value, t *sources.Type, b []byte, 
 		case format.ValueType_VALUE_STRING:
 			v.Bytes = endpoint(words)
 		case format.ValueType_VALUE_BYTES:
-			v.Bytes = a.countsOf(words)
+			if a.seesCounts(uint32(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])), int64(binary.LittleEndian.Uint64(b[ringdata.TypedStart:]))) {
+				v.Bytes = a.countsOf(words)
+			}
 		default:
 			v.Number = a.typedNumber(f, binary.LittleEndian.Uint64(words))
 		}

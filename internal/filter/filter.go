@@ -75,6 +75,8 @@ type Filter struct {
 
 	// The stacks of threads that are off-CPU at the end of the range, from events after it.
 	waits map[timeline.Key]openWait
+
+	counting countedCPUs
 }
 
 // New reads the beginning of a stream. Nothing is written before Run.
@@ -299,5 +301,7 @@ func (f *Filter) event(e *format.Event) error {
 	if f.phase == inside && e.Kind != format.KindLost {
 		f.result.Read++
 	}
-	return f.filter(e)
+	err := f.filter(e)
+	f.counting.note(e)
+	return err
 }

@@ -40,6 +40,7 @@ func (f *Filter) missed() Miss {
 // enterRange writes the state at the start of the time range, unless the input has one there.
 func (f *Filter) enterRange(hasState bool) error {
 	f.phase = inside
+	f.counting.cut(f.start)
 	if !f.begun {
 		if err := f.beginSection(); err != nil {
 			return err

@@ -28,10 +28,11 @@ func (f *Filter) readTyped(e *format.Event) bool {
 	return true
 }
 
-// cutCounts removes what counters have counted in a span that is cut at the end of the range: how much of it was before that is not known.
+// cutCounts removes what counters have counted in a span that is cut at an end of the range, or since a switch before it: how much of it was within
+// is not known.
 func (f *Filter) cutCounts(t *format.EventType, e *format.Event) {
 	at := t.CountersField()
-	if at < 0 || e.Flags&format.FlagOpen == 0 || len(f.values[at].Bytes) == 0 {
+	if at < 0 || len(f.values[at].Bytes) == 0 || e.Flags&format.FlagOpen == 0 && f.counting.sees(e) {
 		return
 	}
 	f.values[at].Bytes = nil

@@ -35,9 +35,7 @@ func (f *Filter) write(e *format.Event) error {
 	} else if err != nil {
 		return err
 	}
-	if e.Kind == format.KindSwitch && e.Flags&format.FlagSubject == 0 {
-		e.Flags &^= format.SwitchHasCounts // they are those of the hidden thread
-	}
+	f.hideCounts(e)
 	if e.Kind == format.KindSample && !f.sources[e.Sample().Source()] {
 		e.Sample().SetSource(0) // it was lost with the header, and the damage is reported there
 	}

@@ -278,7 +278,7 @@ func table() []KindInfo {
 				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, plus the compound delay that its waker had when it woke next; after a preemption, plus the one that next had before. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
 				{Name: "interrupts_dur", Type: TypeDuration, Opt: true, Doc: "how long interrupts ran while prev was on the CPU, since the opening of the window; absent if none did that was recorded"},
-				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU; null: not known"},
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU; null: not known. Absent if its beginning was not seen, as at the first switch of a CPU in a window, or in a range that a filter kept"},
 			},
 		},
 		{
@@ -432,7 +432,7 @@ func probeFields(task string, fields ...Field) []Field {
 
 // sampleCountsField is what the counters have counted up to a sample.
 func sampleCountsField() Field {
-	return Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted since the switch to the thread; null: not known. Absent if that switch was not seen, as before the first one of a window"}
+	return Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted since the switch to the thread; null: not known. Absent if that switch was not seen, as before the first one of a CPU in a window, or in a range that a filter kept"}
 }
 
 // openField is the field of spans that are still open.

@@ -282,6 +282,52 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 	checkCounterSums(t, file, counted, byTrack)
 }
 
+// TestCountsBeginInTheirWindow checks that neither a flight recorder's window nor a range of it has counts of what was before.
+func TestCountsBeginInTheirWindow(t *testing.T) {
+	tools.NeedPrivilege(t)
+	file := filepath.Join(t.TempDir(), "flight.wprof")
+	burners := "for i in 1 2 3; do (n=0; while [ $n -lt 500000 ]; do n=$((n+1)); done) & done; wait"
+	tools.Run(t, "wprof-record", "-F300ms", "-Stimer", "--pmu", "task-clock", "-o", file, "--", "sh", "-c", burners)
+	checkBeginOfCounts(t, file)
+	cut := filepath.Join(t.TempDir(), "cut.wprof")
+	tools.Run(t, "wprof-filter", "--start", "100ms", file, "-o", cut)
+	checkBeginOfCounts(t, cut)
+}
+
+// checkBeginOfCounts checks what a capture has before the first switch of each CPU, and that no CPU counts more ns than the window has.
+func checkBeginOfCounts(t *testing.T, file string) {
+	t.Helper()
+	clock, switched := map[uint32]int64{}, map[uint32]bool{}
+	r := tools.WalkFile(t, file, func(_ *format.Reader, e *format.Event) {
+		var counts []byte
+		switch e.Kind {
+		case format.KindSwitch:
+			counts, _ = e.Switch().Counts()
+		case format.KindSample:
+			counts, _ = e.Sample().Counts()
+		default:
+			return
+		}
+		for _, c := range format.ReadCounts(nil, counts) {
+			if !switched[e.CPU] {
+				t.Errorf("an event of kind %v counts %d ns before the first switch of CPU %d", e.Kind, c.Number, e.CPU)
+			} else if e.Kind == format.KindSwitch {
+				clock[e.CPU] += int64(c.Number)
+			}
+		}
+		switched[e.CPU] = switched[e.CPU] || e.Kind == format.KindSwitch
+	})
+	length := r.Session().WindowEndOr(r.End().GetClose()) - r.Session().WindowStart()
+	if len(clock) == 0 {
+		t.Error("nothing has counts")
+	}
+	for cpu, ns := range clock {
+		if ns > length+length/10 {
+			t.Errorf("CPU %d counts %d ns in a window of %d ns", cpu, ns, length)
+		}
+	}
+}
+
 // checkCounterSums compares the sums of wprof-info --json with the counts of the thread pmu, and with those of CPUs and processes.
 func checkCounterSums(t *testing.T, file string, ofProgram float64, want map[string]float64) {
 	t.Helper()
