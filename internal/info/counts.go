@@ -163,6 +163,8 @@ func countText(v float64, c *format.Counter) string {
 	switch {
 	case math.IsNaN(v):
 		text = "not known"
+	case !c.IsMetric() && c.GetScale() == "" && c.GetUnit() == "ns" && v < math.MaxInt64:
+		return name(c.GetName()) + " " + seconds(int64(v))
 	case !c.IsMetric() && c.GetScale() == "" && v < math.MaxInt64:
 		text = cli.Grouped(uint64(v))
 	}

@@ -46,10 +46,18 @@ func (w *view) setCounters(s *format.Session) {
 	w.counters.newSection(s)
 }
 
+// isTime reports whether a counter counts ns: those in a time are a number of CPUs.
+func isTime(c *format.Counter) bool {
+	return !c.IsMetric() && c.GetScale() == "" && c.GetUnit() == "ns"
+}
+
 // rateName is the name of a counter's tracks.
 func rateName(c *format.Counter) string {
-	if c.IsMetric() {
+	switch {
+	case c.IsMetric():
 		return c.GetName()
+	case isTime(c):
+		return c.GetName() + " CPUs"
 	}
 	if c.GetUnit() != "" {
 		return c.GetName() + " " + c.GetUnit() + "/s"
@@ -173,7 +181,9 @@ func (w *view) drawRate(r *counterRow, from, length int64, counts *counterValues
 		for len(r.shown) <= i {
 			r.shown = append(r.shown, math.NaN())
 		}
-		if !one.IsMetric() {
+		if isTime(one) {
+			v /= float64(max(length, 1))
+		} else if !one.IsMetric() {
 			v *= 1e9 / float64(max(length, 1))
 		} else if math.IsNaN(v) && !math.IsNaN(r.shown[i]) {
 			v = 0 // nothing ran

@@ -70,6 +70,9 @@ func (e *Event) PlacesText() string {
 	return strings.Join(all, ",")
 }
 
+// unitNs is the unit of clocks, which no folder has.
+const unitNs = "ns"
+
 // IsClock reports whether the event counts nanoseconds by a timer of the kernel's own.
 func (e *Event) IsClock() bool {
 	return e.Attr.Type == TypeSoftware && (e.Attr.Config == softwareCPUClock || e.Attr.Config == softwareTaskClock)

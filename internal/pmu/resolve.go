@@ -12,6 +12,9 @@ import (
 func (m *Machine) Resolve(s *Spec) (*Event, error) {
 	e := &Event{Text: s.Text, Name: s.Text}
 	err := m.resolve(s, e)
+	if err == nil && e.IsClock() {
+		e.Unit = unitNs
+	}
 	if err == nil {
 		err = e.applyModifiers(s.Modifiers)
 	}

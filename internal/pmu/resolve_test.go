@@ -11,7 +11,8 @@ func TestEventsAreResolved(t *testing.T) {
 	guest := Exclude{Guest: true}
 	user := Exclude{Guest: true, Kernel: true, Hypervisor: true}
 	for text, want := range map[string]Event{
-		"sw:cpu-clock":                        {Attr: Attr{Type: TypeSoftware, Exclude: guest}},
+		"sw:cpu-clock":                        {Unit: "ns", Attr: Attr{Type: TypeSoftware, Exclude: guest}},
+		"task-clock/name=t/":                  {Name: "t", Unit: "ns", Attr: Attr{Type: TypeSoftware, Config: 1, Exclude: guest}},
 		"sw:faults:u":                         {Attr: Attr{Type: TypeSoftware, Config: 2, Exclude: user}},
 		"r0x3c":                               {Attr: Attr{Type: TypeRaw, Config: 0x3c, Exclude: guest}},
 		"sched:sched_switch":                  {Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: guest}},

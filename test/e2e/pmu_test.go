@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -273,6 +274,9 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 			t.Errorf("wprof-info shows no %q:\n%s", want, out)
 		}
 	}
+	if !regexp.MustCompile(`task-clock [0-9.,]+ u?s\b`).MatchString(out) {
+		t.Errorf("wprof-info shows no duration of task-clock:\n%s", out)
+	}
 	trace := convertForEngine(t, file)
 	total := engine.Query(t, trace, `select sum(int_value) as n from args join slice using (arg_set_id) where flat_key = 'debug.page-faults' and slice.name like 'on CPU%'`)[0][0]["n"]
 	if n := asNumber(t, total); float64(n) < 0.9*counted || float64(n) > counted+float64(faults["touch_few"])+100 {
@@ -335,8 +339,8 @@ func checkCounterSums(t *testing.T, file string, ofProgram float64, want map[str
 		CPU, PID int
 		Comm     string
 		Values   []struct {
-			Name  string
-			Value float64
+			Name, Unit string
+			Value      float64
 		}
 	}
 	var out struct {
@@ -353,6 +357,9 @@ func checkCounterSums(t *testing.T, file string, ofProgram float64, want map[str
 	}
 	for _, one := range of.Processes {
 		got[fmt.Sprintf("page-faults/s %d", one.PID)] += one.Values[0].Value
+	}
+	if unit := of.CPUs[0].Values[1].Unit; unit != "ns" {
+		t.Errorf("task-clock has the unit %q", unit)
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("wprof-info has %v, the lines %v", got, want)
