@@ -14,6 +14,7 @@ import (
 // than a short one, and no more values of a track.
 type counterRow struct {
 	item    tracks.Item    // a value of it, without time, name and number
+	begins  int64          // its first counts: a process has no row in Perfetto before its fork, so nothing is drawn earlier
 	ran     int64          // ns
 	known   uint8          // by counter: it has counts
 	waiting []rateInterval // by number

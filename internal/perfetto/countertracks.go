@@ -81,7 +81,7 @@ func (w *view) countRun(v *tracks.Event) {
 		from = min(one.since, from)
 	}
 	w.addCounts(c.cpu(w, v.CPU), v, from)
-	w.addCounts(c.process(w, v.Task), v, from)
+	w.addCounts(c.process(w, v.Task, from), v, from)
 }
 
 func (w *view) addCounts(r *counterRow, v *tracks.Event, from int64) {
@@ -114,10 +114,12 @@ func (c *counterTracks) cpu(w *view, number uint32) *counterRow {
 	return c.cpus[number]
 }
 
-func (c *counterTracks) process(w *view, of *tracks.Task) *counterRow {
+// process returns the row of a process; from is where its counts begin, if these are the first.
+func (c *counterTracks) process(w *view, of *tracks.Task, from int64) *counterRow {
 	r, found := c.processes.Get(of.Def.Pid)
 	if !found {
 		r = w.newCounterRow(tracks.Item{On: format.TypeTrack_TRACK_PROCESS, Task: of})
+		r.begins = from
 		c.processes.Put(of.Def.Pid, r)
 	}
 	r.item.Task = of
@@ -161,7 +163,7 @@ func (w *view) reachRates(at int64) {
 // drawRates draws the intervals of a row before the one with the number end.
 func (w *view) drawRates(r *counterRow, end int64) {
 	r.draw(end, func(number int64, counts *counterValues) {
-		from := max(number*rateNs, w.opened)
+		from := max(number*rateNs, w.opened, r.begins)
 		w.drawRate(r, from, (number+1)*rateNs-from, counts)
 	})
 }
@@ -224,7 +226,7 @@ func (w *view) closeRate(r *counterRow, last int64) {
 	}
 	w.drawRates(r, last)
 	r.draw(last+1, func(number int64, counts *counterValues) {
-		from := max(number*rateNs, w.opened)
+		from := max(number*rateNs, w.opened, r.begins)
 		w.drawRate(r, from, w.now-from, counts)
 	})
 	w.drawRate(r, w.now, rateNs, new(counterValues))

@@ -28,7 +28,7 @@ func pmuWorkload(t *testing.T, flags ...string) (file string, faults map[string]
 	program := compileC(t, "pmu")
 	file = filepath.Join(t.TempDir(), "pmu.wprof")
 	output := filepath.Join(t.TempDir(), "pmu.json")
-	tools.Run(t, "wprof-record", append(flags, "-o", file, "--", "sh", "-c", "exec "+program+" > "+output)...)
+	tools.Run(t, "wprof-record", append(flags, "-o", file, "--", "sh", "-c", program+" > "+output+children)...)
 	text, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +39,9 @@ func pmuWorkload(t *testing.T, flags ...string) (file string, faults map[string]
 	}
 	return file, map[string]uint64{"touch_many": did.Many, "touch_few": did.Few}
 }
+
+// children are processes that start one after the other, and use a CPU for some 10 ms each.
+const children = "; for i in 1 2 3; do (n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done); done"
 
 // pmuTotals adds up what the samples of an event in a capture stand for: all, and those of threads called pmu.
 func pmuTotals(t *testing.T, file, event string) (rows int, sum, ofProgram uint64) {
@@ -283,6 +286,14 @@ func TestCountersCountWhatTheProgramCounts(t *testing.T) {
 		t.Errorf("slices in the engine have %d page faults, the lines %v", n, counted)
 	}
 	checkRates(t, trace, "page-faults/s", byTrack)
+	rows := engine.Query(t, trace, `select sum(name is null) as nameless, sum(start_ts > trace_start()) as started, max(cpus) as cpus from (select p.*, max(c.value) as cpus
+		from process p join process_counter_track t using (upid) join counter c on c.track_id = t.id where t.name = 'task-clock CPUs' group by upid)`)[0][0]
+	if asNumber(t, rows["nameless"]) != 0 || asNumber(t, rows["started"]) == 0 {
+		t.Errorf("rows of processes with counters: %v", rows)
+	}
+	if cpus, _ := rows["cpus"].(float64); cpus <= 0 || cpus > float64(runtime.NumCPU())+1 {
+		t.Errorf("task-clock counts %v CPUs", rows["cpus"])
+	}
 	checkCounterSums(t, file, counted, byTrack)
 }
 
