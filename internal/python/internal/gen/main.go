@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed offsets.c
+//go:embed headers/offsets.c
 var offsets string
 
 func main() {
