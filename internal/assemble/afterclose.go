@@ -10,8 +10,9 @@ import (
 
 // spanKey identifies a span in the records after the close. One that ended while open spans were being listed may have two records.
 type spanKey struct {
-	number uint32 // of its type
-	start  int64
+	number   uint32 // of its type
+	start    int64
+	cpu, tid uint32 // where they are the same at its beginning and at its end
 }
 
 // maxEnded bounds the spans that are remembered; fewer end in the milliseconds after the close.
@@ -54,10 +55,23 @@ func (a *applier) applyAfterClose(b []byte, closed int64) error {
 	return nil
 }
 
+// keyOf returns what distinguishes a span from those that begin elsewhere in the same nanosecond. A list has the CPU of the list, but for interrupts.
+func (a *applier) keyOf(b []byte) spanKey {
+	le := binary.LittleEndian
+	key := spanKey{number: le.Uint32(b[ringdata.TypedType:]), start: int64(le.Uint64(b[ringdata.TypedStart:]))}
+	switch number := key.number; {
+	case number >= ringdata.TypeTracepoint && a.endsAnywhere(number-ringdata.TypeTracepoint):
+		return key
+	case number >= ringdata.TypeHardirq && number <= ringdata.TypeCall:
+		key.cpu = uint32(le.Uint16(b[ringdata.HdrCPU:]))
+	}
+	key.tid = le.Uint32(b[ringdata.HdrTID:])
+	return key
+}
+
 // isFirst reports whether this is the first record of a span: false if this one is of its end and the list had it, or the other way round.
 func (a *applier) isFirst(b []byte) bool {
-	le := binary.LittleEndian
-	key := spanKey{le.Uint32(b[ringdata.TypedType:]), int64(le.Uint64(b[ringdata.TypedStart:]))}
+	key := a.keyOf(b)
 	isListed := b[ringdata.HdrFlags]&ringdata.FlagListed != 0
 	if before, found := a.ended[key]; found && before != isListed {
 		return false

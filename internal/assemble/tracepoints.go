@@ -86,15 +86,20 @@ func (a *applier) applyTracepoint(e *format.Event, b []byte, at int64, number ui
 // isOrphaned reports whether a span that is listed as open cannot end any more, because its thread has ended in it. The kernel programs do not
 // notice that. It is known of threads that ended before the window opened, since all that were alive then are known.
 func (a *applier) isOrphaned(number, tid uint32, start int64) bool {
-	l := a.out.types.tracepoints.define(a.out, number)
-	if l == nil || tid == 0 || slices.ContainsFunc(l.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_BEGAN_BY) }) {
-		return false // idle threads do not end, and spans across threads may be ended by another one
+	if tid == 0 || a.endsAnywhere(number) {
+		return false // idle threads do not end
 	}
 	t := a.threads.get(tid)
 	if t != nil && t.identified && t.start > start {
 		return true
 	}
 	return start < a.out.from && (t == nil || t.exited)
+}
+
+// endsAnywhere reports whether another thread than the one that began it may end a span of a type.
+func (a *applier) endsAnywhere(number uint32) bool {
+	l := a.out.types.tracepoints.define(a.out, number)
+	return l == nil || slices.ContainsFunc(l.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_BEGAN_BY) })
 }
 
 // applyInstant writes an event of a user-defined probe.
