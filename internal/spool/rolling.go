@@ -107,7 +107,7 @@ func (r *rolling) generation(number uint32) *keptGeneration {
 
 // gone is how much of the file was dropped.
 func (r *rolling) gone() int64 {
-	if r == nil || r.kept[0].at == 0 {
+	if r.kept[0].at == 0 {
 		return 0
 	}
 	return r.kept[0].at - r.head
@@ -152,7 +152,9 @@ func (w *Writer) Drop(now int64) (oldest int64) {
 		return 0
 	}
 	if first := r.firstNeeded(now, w.size); first > 0 {
+		before := r.gone()
 		r.kept = append(r.kept[:0], r.kept[first:]...)
+		w.bytes.Add(before - r.gone())
 		r.trim.upTo(r.kept[0].at, w.size)
 	}
 	if r.kept[0].at == 0 {

@@ -107,7 +107,12 @@ func rolled(t *testing.T, path string, generations int, during func(w *Writer, n
 
 func TestDroppedGenerationsGiveBackTheirSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.part")
-	w := rolled(t, path, 30, func(*Writer, uint32) {})
+	w := rolled(t, path, 30, func(w *Writer, _ uint32) {
+		go w.Bytes() // as for a snapshot
+		if got, want := w.Bytes(), w.size-w.rolling.gone(); got != want {
+			t.Errorf("%d bytes were not dropped, want %d", got, want)
+		}
+	})
 	oldest := w.Oldest()
 	if err := w.End(Tail{Close: proc.Monotonic()}); err != nil {
 		t.Fatal(err)

@@ -31,9 +31,10 @@ type Writer struct {
 	recording  uint32
 	pieceBytes int // the most ring or side-band bytes in a chunk
 	size       int64
-	err        error  // the first failure: what comes after it in the file could not be distinguished from garbage
-	scratch    []byte // payload of a small chunk
-	headers    []byte // of the chunks of one call of split
+	bytes      atomic.Int64 // of the file, without what was dropped
+	err        error        // the first failure: what comes after it in the file could not be distinguished from garbage
+	scratch    []byte       // payload of a small chunk
+	headers    []byte       // of the chunks of one call of split
 	vector     [][]byte
 	tasks      []byte // a list's bytes that are not written yet
 	listed     uint64 // bytes of all lists so far
@@ -86,8 +87,8 @@ func newWriter(file *os.File, path string) *Writer {
 	return w
 }
 
-// Bytes is the length of the spool so far, without what was dropped.
-func (w *Writer) Bytes() int64 { return w.size - w.rolling.gone() }
+// Bytes is the length of the spool so far, without what was dropped. It may be called from any goroutine.
+func (w *Writer) Bytes() int64 { return w.bytes.Load() }
 
 // Writes counts the beginnings and ends of writes to the disk, so that it is odd while one is under way. It may be called from
 // any goroutine.
@@ -299,6 +300,7 @@ func (w *Writer) write(length int) (err error) {
 		return w.fail("write", err)
 	}
 	w.size += int64(length)
+	w.bytes.Add(int64(length))
 	return nil
 }
 

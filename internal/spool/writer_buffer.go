@@ -43,7 +43,9 @@ func (w *Writer) Flush() error {
 	}
 	err := w.buffer.flush()
 	w.stopTrimming()
-	w.size = w.buffer.written.Load()
+	written := w.buffer.written.Load()
+	w.bytes.Add(written - w.size)
+	w.size = written
 	release(w.buffer.memory)
 	w.buffer = nil
 	if err != nil && w.err == nil {
