@@ -115,8 +115,10 @@ func Open(cfg Config) (w *Watcher, err error) {
 		if e == nil {
 			continue
 		}
-		go w.watch(e)
+		w.mu.Lock()
 		w.cpus = append(w.cpus, e)
+		w.mu.Unlock()
+		go w.watch(e)
 	}
 	<-grown
 	if w.losses != nil {
