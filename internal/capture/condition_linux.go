@@ -21,7 +21,7 @@ type conditionKind int
 const (
 	onEvent   conditionKind = iota // an event of a probe
 	onSlow                         // a span of a probe or a source that is longer than a limit
-	onOffCPU                       // a thread that was off its CPU for longer
+	onOffCPU                       // a thread that was blocked for longer
 	onRunq                         // a thread that waited for a CPU for longer
 	onCrash                        // a process that was ended by a signal
 	onLoss                         // events that are lost

@@ -97,7 +97,7 @@ func wakingRecord(at int64, wakee uint32) []byte {
 }
 
 // Threads move between two CPUs, whose rings are drained one after the other in rounds, some of which are much longer than the limits. What is
-// found is every time off a CPU, or waiting for one, that is longer than the limit, and nothing else.
+// found is every time blocked, or waiting for a CPU, that is longer than the limit, and nothing else.
 func TestLongWaitsAreFoundWhicheverRingComesFirst(t *testing.T) {
 	const offLimit, waitLimit = int64(120e6), int64(30e6)
 	for name, rounds := range map[string][]int64{"short rounds": {25e6}, "a draining thread that is held up": {25e6, 25e6, 700e6, 29e6, 1900e6}} {
@@ -134,19 +134,28 @@ func moves(rng *rand.Rand, offLimit, waitLimit int64) (all []drained, tooLong []
 				waited += waitLimit
 			case 2:
 				state, blocked, waited = 0, 0, waited+waitLimit
+			case 3:
+				state, blocked, waited = 0, 0, waited+offLimit
 			}
-			came := left + 1 + blocked + waited
+			woken := left + 1 + blocked
+			came := woken + waited
 			all = append(all, drained{left, ring, switchRecord(left, tid, 0, state)})
-			if state != 0 {
-				all = append(all, drained{left + 1 + blocked, rng.IntN(2), wakingRecord(left+1+blocked, tid)})
-				if waited > waitLimit {
-					tooLong = append(tooLong, fmt.Sprint("wait ", tid, waited))
+			if rng.IntN(4) == 0 { // before it really goes to sleep
+				all = append(all, drained{left - 1, ring, wakingRecord(left-1, tid)})
+				if waited > waitLimit { // that one is the only one
+					woken = 0
 				}
-			} else if came-left > waitLimit {
-				tooLong = append(tooLong, fmt.Sprint("wait ", tid, came-left))
 			}
-			if came-left > offLimit {
-				tooLong = append(tooLong, fmt.Sprint("off ", tid, came-left))
+			if state != 0 && woken != 0 {
+				all = append(all, drained{woken, rng.IntN(2), wakingRecord(woken, tid)})
+			} else {
+				woken = left
+			}
+			if came-woken > waitLimit {
+				tooLong = append(tooLong, fmt.Sprint("wait ", tid, came-woken))
+			}
+			if woken-left > offLimit {
+				tooLong = append(tooLong, fmt.Sprint("off ", tid, woken-left))
 			}
 			all = append(all, drained{came, rng.IntN(2), switchRecord(came, 0, tid, 0)})
 			at = came
@@ -247,6 +256,45 @@ func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	times.ignore(quietThread{tid: 7, names: sleep().names, until: at + quietFor})
 	if sleep(); found != 6 {
 		t.Errorf("%d times off the CPU were found, want 6: then the thread is left out", found)
+	}
+}
+
+// A thread that has never run was not blocked, and it has the name of its return, although it takes another one before the round ends.
+func TestNewThreadsWaitUnderTheirFirstNames(t *testing.T) {
+	named := func(name string) []byte {
+		b := make([]byte, ringdata.IdentProcessComm+ringdata.IdentProcessCommSize)
+		binary.LittleEndian.PutUint32(b[ringdata.IdentTID:], 7)
+		binary.LittleEndian.PutUint32(b[ringdata.IdentPID:], 7)
+		copy(b[ringdata.IdentComm:], name)
+		return b
+	}
+	began := wakingRecord(1e9+1, 7)
+	began[ringdata.HdrKind] = ringdata.KindWakeupNew
+	for _, laterFirst := range []bool{false, true} {
+		times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: 100e6}, {kind: onRunq, limit: 100e6}})
+		var found []string
+		note := func(c threadCheck) {
+			thread, _, _ := c.names.strings()
+			found = append(found, fmt.Sprintf("%s off %d, waiting %d", thread, c.off, c.wait))
+		}
+		times.take(began)
+		if !laterFirst { // else its ring is drained in the next round
+			times.identify(1e9, named("parent"))
+		}
+		times.endRound(1e9+2, note)
+		times.identify(12e8, named("second"))
+		times.identify(11e8+5, named("first"))
+		if laterFirst {
+			times.identify(1e9, named("parent"))
+		}
+		times.take(switchRecord(11e8+4, 0, 7, 0))
+		times.endRound(12e8, note)
+		if got := fmt.Sprint(found); got != "[parent off 0, waiting 100000003]" {
+			t.Errorf("found %s", got)
+		}
+		if thread, _, _ := times.entry(7).names.strings(); string(thread) != "second" || len(times.named) != 0 {
+			t.Errorf("the thread is called %s then, with %d names before", thread, len(times.named))
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *conditionSink) compareNames(check threadCheck) (condition, reason strin
 		if !glob.Match(c.name, thread) && !glob.Match(c.name, process) {
 			continue
 		}
-		took, what := check.off, "off its CPU"
+		took, what := check.off, "blocked"
 		if c.kind == onRunq {
 			took, what, matchesWait = check.wait, "waiting for a CPU", true
 		} else {

@@ -9,7 +9,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// threadTimes finds threads that were off their CPU, or waited for one, for longer than the limits of conditions. Rings are drained one
+// threadTimes finds threads that were blocked, or waited for a CPU, for longer than the limits of conditions, as a timeline has these times. Rings are drained one
 // after the other, so the records of a thread come out of order within a round. Rounds are not longer than the limits, so that a time which
 // is too long began in an earlier round, and ended when the thread came to a CPU first in this one. A round that is longer, because the
 // draining thread did not get a CPU, is replayed in order of time as several short ones.
@@ -20,7 +20,8 @@ type threadTimes struct {
 	tids    []uint32 // of entries; 0: it is free
 	entries []threadEntry
 	round   uint32
-	touched []uint32 // indices of entries with records in this round
+	touched []uint32   // indices of entries with records in this round
+	named   []renaming // in this round
 
 	began   bool  // this round has records
 	last    int64 // time of the round before, CLOCK_MONOTONIC ns
@@ -37,12 +38,14 @@ type threadEntry struct {
 	tid         uint32
 	round       uint32 // of the times in now
 	left, woken int64  // when it left its CPU, and was woken, before this round; left 0: it is on one, or not known
-	runnable    bool   // it left its CPU without waiting for anything
+	came        int64  // to a CPU last, before this round
+	runnable    bool   // it left its CPU without waiting for anything, or had none yet
 
 	now roundTimes
 
 	quietOff, quietWait int64 // until then the thread's name is known to match no condition
 	names               identity
+	isNamed             bool // in this round
 }
 
 // heldRecord is an unpacked switch, or a waking, which is shorter.
@@ -62,12 +65,18 @@ type identity struct {
 	thread, process [16]byte
 }
 
-// threadCheck is a thread that was off its CPU, or waited for one, for too long.
+// renaming is that a thread gets names, or had them when the round began.
+type renaming struct {
+	tid   uint32
+	names identity
+}
+
+// threadCheck is a thread that was blocked, or waited for a CPU, for too long.
 type threadCheck struct {
 	tid       uint32
-	off, wait int64 // ns; 0: not too long
-	came      int64 // when it came to a CPU, CLOCK_MONOTONIC ns
-	names     identity
+	off, wait int64    // ns; 0: not too long
+	came      int64    // when it came to a CPU, CLOCK_MONOTONIC ns
+	names     identity // it had then
 }
 
 // quietThread is a thread whose name matches no condition about times off the CPU, or about waiting. If it has got another name since,
@@ -92,6 +101,8 @@ const (
 	quietFor = 2e9
 	// maxQuiet bounds the threads that are found between two rounds.
 	maxQuiet = 1024
+	// maxNamed bounds the names that are kept of a round.
+	maxNamed = 1 << 12
 	// maxHeld bounds the held records of a long round.
 	maxHeld = 1 << 20
 )
@@ -189,7 +200,10 @@ func (t *threadTimes) apply(b []byte) {
 		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).leave(at, true, false)
 		return
 	case ringdata.KindWaking:
-		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).wake(at)
+		// A thread that wakes itself was about to sleep, and runs on.
+		if tid := le.Uint32(b[ringdata.WakingWakeeTID:]); tid != le.Uint32(b[ringdata.HdrTID:]) {
+			t.entry(tid).wake(at)
+		}
 		return
 	}
 	if len(b) < ringdata.SwitchSize {
@@ -243,23 +257,62 @@ func (t *threadTimes) list(tasks []byte) {
 func (t *threadTimes) identify(at int64, b []byte) {
 	le := binary.LittleEndian
 	e := t.entry(le.Uint32(b[ringdata.IdentTID:]))
+	names := identity{at: at, pid: le.Uint32(b[ringdata.IdentPID:])}
+	copy(names.thread[:], b[ringdata.IdentComm:][:ringdata.IdentCommSize])
+	copy(names.process[:], b[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize])
+	if !e.isNamed && e.names.at != 0 {
+		t.note(e, e.names)
+	}
+	t.note(e, names)
 	if at < e.names.at {
 		return
 	}
-	e.names.at = at
-	e.names.pid = le.Uint32(b[ringdata.IdentPID:])
-	copy(e.names.thread[:], b[ringdata.IdentComm:][:ringdata.IdentCommSize])
-	copy(e.names.process[:], b[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize])
+	e.names = names
 	e.quietOff, e.quietWait = 0, 0
 }
 
-// endRound calls check with the threads that were off their CPUs, or waited for one, for too long. at is the time of the round.
+// note keeps names until the round ends.
+func (t *threadTimes) note(e *threadEntry, names identity) {
+	if len(t.named) < maxNamed {
+		t.named, e.isNamed = append(t.named, renaming{e.tid, names}), true
+	}
+}
+
+// namesAt returns the names that a thread had at a time in this round, or those that it is first known under later.
+func (t *threadTimes) namesAt(e *threadEntry, at int64) identity {
+	if !e.isNamed {
+		return e.names
+	}
+	then := e.names
+	for i := range t.named {
+		n := &t.named[i]
+		switch since := n.names.at; {
+		case n.tid != e.tid:
+		case since <= at && (since > then.at || then.at > at), since > at && since < then.at:
+			then = n.names
+		}
+	}
+	return then
+}
+
+// forgetNamed ends the names of a round.
+func (t *threadTimes) forgetNamed() {
+	for i := range t.named {
+		if index, found := t.find(t.named[i].tid); found {
+			t.entries[index].isNamed = false
+		}
+	}
+	t.named = t.named[:0]
+}
+
+// endRound calls check with the threads that were blocked, or waited for a CPU, for too long. at is the time of the round.
 func (t *threadTimes) endRound(at int64, check func(threadCheck)) {
 	t.setQuiet()
 	if t.isLong {
 		t.replay(check)
 	}
 	t.endStep(check)
+	t.forgetNamed()
 	t.began, t.isLong, t.last = false, false, at
 }
 
@@ -305,7 +358,7 @@ func (t *threadTimes) endStep(check func(threadCheck)) {
 	for _, i := range t.touched {
 		e := &t.entries[i]
 		if off, wait := t.waits(e); off > 0 || wait > 0 {
-			check(threadCheck{tid: e.tid, off: off, wait: wait, came: e.now.firstCame, names: e.names})
+			check(threadCheck{tid: e.tid, off: off, wait: wait, came: e.now.firstCame, names: t.namesAt(e, e.now.firstCame)})
 		}
 		if e.carry() {
 			t.tids[i] = 0
@@ -315,25 +368,36 @@ func (t *threadTimes) endStep(check func(threadCheck)) {
 	t.round++
 }
 
-// waits returns how long a thread that was off its CPU when the round began was off it, and waited for one; 0: not too long.
+// waits returns how long a thread that was off its CPU when the round began was blocked, and then waited for a CPU; 0: not too long.
 func (t *threadTimes) waits(e *threadEntry) (off, wait int64) {
 	came := e.now.firstCame
 	if e.left == 0 || came == 0 {
 		return 0, 0
 	}
-	if t.offLimit > 0 && came-e.left > t.offLimit && came > e.quietOff {
-		off = came - e.left
+	ready := e.ready(came)
+	if t.offLimit > 0 && ready-e.left > t.offLimit && came > e.quietOff {
+		off = ready - e.left
 	}
-	since := e.woken
-	if e.runnable {
-		since = e.left
-	} else if since <= e.left {
-		since = e.now.firstWoken
-	}
-	if t.waitLimit > 0 && since >= e.left && came-since > t.waitLimit && came > e.quietWait {
-		wait = came - since
+	if t.waitLimit > 0 && came-ready > t.waitLimit && came > e.quietWait {
+		wait = came - ready
 	}
 	return off, wait
+}
+
+// ready returns from when on a thread was runnable that came to a CPU then. Without a waking that is not known, and it counts as blocked up to
+// there.
+func (e *threadEntry) ready(came int64) int64 {
+	woken := e.woken
+	if first := e.now.firstWoken; woken <= e.left && first != 0 && first <= came {
+		woken = first
+	}
+	switch {
+	case e.runnable:
+		return e.left
+	case woken > e.came: // perhaps on its way to sleep, before it left
+		return max(woken, e.left)
+	}
+	return came
 }
 
 // carry keeps what the next round needs, and reports whether the thread has ended.
@@ -347,7 +411,7 @@ func (e *threadEntry) carry() (ended bool) {
 	case n.lastCame > 0:
 		e.left = 0
 	}
-	e.woken = max(e.woken, n.lastWoken)
+	e.woken, e.came = max(e.woken, n.lastWoken), max(e.came, n.lastCame)
 	return false
 }
 

@@ -46,7 +46,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 		cause     func(t *testing.T, r *tools.Recorder)
 		want      string // regular expression
 	}{
-		"a thread off its CPU": {
+		"a thread that is blocked": {
 			condition: "offcpu:" + own + "nap*>300ms", flags: []string{"-n", own + "*"},
 			harmless: func(t *testing.T) {
 				must(t, startNamed(t, own+"nap", "/bin/sleep", "0.1").Wait())
@@ -55,9 +55,9 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 			cause: func(t *testing.T, _ *tools.Recorder) {
 				must(t, startNamed(t, own+"nap2", "/bin/sleep", "0.5").Wait())
 			},
-			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was blocked for (5\d\d|[6-9]\d\d|\d\.\d*)`,
 		},
-		"a thread off its CPU while the recorder does not run": {
+		"a thread that is blocked while the recorder does not run": {
 			condition: "offcpu:" + own + "nap*>300ms", flags: []string{"-n", own + "*"},
 			harmless: func(t *testing.T) { must(t, startNamed(t, own+"nap", "/bin/sleep", "0.1").Wait()) },
 			cause: func(t *testing.T, r *tools.Recorder) {
@@ -65,7 +65,7 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 				must(t, startNamed(t, own+"nap2", "/bin/sleep", "0.5").Wait())
 				must(t, r.Cmd.Process.Signal(syscall.SIGCONT))
 			},
-			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was off its CPU for (5\d\d|[6-9]\d\d|\d\.\d*)`,
+			want: `offcpu:` + own + `nap\*>300ms: thread \d+ \(` + own + `nap2\) was blocked for (5\d\d|[6-9]\d\d|\d\.\d*)`,
 		},
 		"a thread that waits for a CPU": {
 			condition: "runq:" + own + "hog>15ms", flags: []string{"-n", own + "*"},
