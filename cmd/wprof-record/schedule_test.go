@@ -198,6 +198,7 @@ func TestInterruptedWaitLeavesNothing(t *testing.T) {
 		{"before a preparation and an activation", []string{"--prepare=+60s", "--activate=+90s"}, "Pending preparation", false, syscall.SIGTERM},
 		{"attached", []string{"--activate=+60s"}, "Pending activation", true, syscall.SIGINT},
 		{"attached, live", []string{"--activate=+60s", "--live"}, "Pending activation", true, syscall.SIGHUP},
+		{"attached, flight recorder", []string{"--activate=+60s", "-F1s", "--no-stacks"}, "Pending activation", true, syscall.SIGINT},
 		{"gathered", []string{"--activate=/4.9s"}, "Pending activation", true, syscall.SIGINT},
 	} {
 		for _, command := range []bool{false, true} {
@@ -214,6 +215,12 @@ func TestInterruptedWaitLeavesNothing(t *testing.T) {
 			}
 			if stat, err := os.Stat(filepath.Join(dir, "x.wprof.part")); c.attached && (err != nil || stat.Size() != 0) {
 				t.Errorf("%s: the spool is not there or not empty: %v", c.name, err)
+			}
+			if slices.Contains(c.args, "-F1s") {
+				if err := r.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+					t.Fatal(err)
+				}
+				r.said("no snapshot (SIGUSR1): no window has opened yet")
 			}
 			if err := r.cmd.Process.Signal(c.sig); err != nil {
 				t.Fatal(err)

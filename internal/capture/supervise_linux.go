@@ -62,10 +62,15 @@ func (s *session) supervise() (stop func()) {
 
 // snapshotOnSignal requests a snapshot at each SIGUSR1, and when a condition holds.
 func (s *session) snapshotOnSignal(finished <-chan struct{}) {
-	select {
-	case <-s.rec.opened:
-	case <-finished:
-		return
+	for opened := false; !opened; {
+		select {
+		case <-s.rec.opened:
+			opened = true
+		case <-s.sigusr1:
+			s.inv.Warnf("no snapshot (SIGUSR1): no window has opened yet")
+		case <-finished:
+			return
+		}
 	}
 	if s.rec.watched != nil {
 		go s.watchConditions(s.rec.watched, finished)
