@@ -32,6 +32,21 @@ func newPinning() pinning {
 	return pinning{taken: make(chan pinned, 1), done: make(chan *spool.Pin, 2)}
 }
 
+// next waits for the next window to write. None follows when ended is closed and all that were pinned have been returned.
+func (p *pinning) next(ended <-chan struct{}) (w pinned, found bool) {
+	select {
+	case w = <-p.taken:
+		return w, true
+	case <-ended:
+	}
+	select {
+	case w = <-p.taken:
+		return w, true
+	default:
+		return w, false
+	}
+}
+
 // untilDue shortens a wait, so that a round follows when a window is to be pinned.
 func (f *flight) untilDue(wait time.Duration) time.Duration {
 	if f == nil {
@@ -46,6 +61,9 @@ func (f *flight) untilDue(wait time.Duration) time.Duration {
 // pinDue pins the window if that is due; whole: the last round has moved everything. There is room in the channel, because no window
 // becomes due before the last one was taken.
 func (f *flight) pinDue(w *spool.Writer, whole bool) {
+	if f == nil {
+		return
+	}
 	for {
 		select {
 		case pin := <-f.pinning.done:

@@ -242,6 +242,9 @@ func (r *recorder) record() error {
 	if err == nil {
 		err = r.closeWindow()
 	}
+	if err == nil {
+		r.flight.pinDue(r.writer, true)
+	}
 	if flushed := r.writer.Flush(); err == nil {
 		err = flushed
 	}

@@ -149,17 +149,28 @@ func (n *snapshots) wrote(complete bool) {
 
 func (n *snapshots) run() {
 	defer close(n.done)
-	for {
-		select {
-		case p := <-n.flight.pinning.taken:
-			n.write(p)
-		case <-n.ended:
-			if trigger, _ := n.take(); trigger.Reason != "" {
-				n.s.inv.Warnf("the recording ended before the snapshot (%s) was taken: the output has what was recorded until then", trigger.Reason)
-			}
-			return
-		}
+	for p, found := n.flight.pinning.next(n.ended); found; p, found = n.flight.pinning.next(n.ended) {
+		n.write(p)
 	}
+	if trigger, _ := n.take(); trigger.Reason != "" {
+		n.s.inv.Warnf("the recording ended before the snapshot (%s) was taken: %s", trigger.Reason, n.s.rec.whereIs(trigger.At))
+	}
+}
+
+// whereIs says what the output has of a time near which the recording ended.
+func (r *recorder) whereIs(at int64) string {
+	closed := r.closedAt
+	if closed == 0 { // an error has ended it
+		closed = proc.Monotonic()
+	}
+	opened := r.flight.oldest.Load()
+	if window := r.flight.config.Window; window > 0 {
+		opened = max(opened, closed-window.Nanoseconds())
+	}
+	if at < opened {
+		return fmt.Sprintf("the trigger was %s before the end, and the window of the output begins later", seconds(time.Duration(closed-at)))
+	}
+	return "the output has what was recorded until then"
 }
 
 // write writes one snapshot and reports it, or why it failed. The recording goes on whatever happens.
