@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,10 @@ func run(inv *cli.Invocation, boost *booster) error {
 		s.sigusr1 = make(chan os.Signal, 1)
 		signal.Notify(s.sigusr1, unix.SIGUSR1) // before it can end the recorder
 		defer signal.Stop(s.sigusr1)
+		var unopened context.Context
+		unopened, s.acceptSnapshots = context.WithCancel(context.Background())
+		defer s.acceptSnapshots()
+		go s.refuseSnapshots(unopened)
 	}
 	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
@@ -102,28 +107,29 @@ func run(inv *cli.Invocation, boost *booster) error {
 
 // session is one run of the tool from the checks to the report.
 type session struct {
-	inv         *cli.Invocation
-	cfg         *Config
-	out         *cli.Output
-	description *format.Session
-	planned     when.Instant // when the window opens if it is prepared in time
-	isLate      bool         // the window is prepared at the last moment
-	started     int64
-	written     counter // what went to out
-	command     *command
-	processes   *processes // nil: no --pid
-	creating    sync.Mutex // held while spool is being created
-	spool       *spool.Writer
-	rec         *recorder
-	boost       *booster
-	sigusr1     chan os.Signal // SIGUSR1 to a flight recorder
-	snapshots   *snapshots     // nil: no flight recorder
-	stats       io.Closer      // nil: the kernel does not measure the programs
-	summary     assemble.Summary
-	ended       chan struct{} // closed at the end
-	early       error         // why the recording ended early; nil: it did not
-	unnamed     string        // a warning about missing names; "": none
-	hung        []string      // files whose file systems do not respond
+	inv             *cli.Invocation
+	cfg             *Config
+	out             *cli.Output
+	description     *format.Session
+	planned         when.Instant // when the window opens if it is prepared in time
+	isLate          bool         // the window is prepared at the last moment
+	started         int64
+	written         counter // what went to out
+	command         *command
+	processes       *processes // nil: no --pid
+	creating        sync.Mutex // held while spool is being created
+	spool           *spool.Writer
+	rec             *recorder
+	boost           *booster
+	sigusr1         chan os.Signal // SIGUSR1 to a flight recorder
+	acceptSnapshots func()         // to be called when the window has opened
+	snapshots       *snapshots     // nil: no flight recorder
+	stats           io.Closer      // nil: the kernel does not measure the programs
+	summary         assemble.Summary
+	ended           chan struct{} // closed at the end
+	early           error         // why the recording ended early; nil: it did not
+	unnamed         string        // a warning about missing names; "": none
+	hung            []string      // files whose file systems do not respond
 }
 
 func (s *session) run() error {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -60,17 +61,29 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
-// snapshotOnSignal requests a snapshot at each SIGUSR1, and when a condition holds.
-func (s *session) snapshotOnSignal(finished <-chan struct{}) {
-	for opened := false; !opened; {
+// refuseSnapshots says that there is no window yet at each SIGUSR1, until the context ends.
+func (s *session) refuseSnapshots(unopened context.Context) {
+	for {
 		select {
-		case <-s.rec.opened:
-			opened = true
-		case <-s.sigusr1:
+		case sig := <-s.sigusr1:
+			if unopened.Err() != nil {
+				s.sigusr1 <- sig
+				return
+			}
 			s.inv.Warnf("no snapshot (SIGUSR1): no window has opened yet")
-		case <-finished:
+		case <-unopened.Done():
 			return
 		}
+	}
+}
+
+// snapshotOnSignal requests a snapshot at each SIGUSR1, and when a condition holds.
+func (s *session) snapshotOnSignal(finished <-chan struct{}) {
+	select {
+	case <-s.rec.opened:
+		s.acceptSnapshots()
+	case <-finished:
+		return
 	}
 	if s.rec.watched != nil {
 		go s.watchConditions(s.rec.watched, finished)
