@@ -58,8 +58,8 @@ func TestFirstGenerationThatIsNeeded(t *testing.T) {
 	}
 }
 
-// rolled writes a spool of some generations, of which it keeps a window of 100 ms, and calls during after each.
-func rolled(t *testing.T, path string, generations int, during func(w *Writer, n uint32)) *Writer {
+// rolled writes a spool of some generations, of which it keeps a window, and calls during after each.
+func rolled(t *testing.T, path string, window time.Duration, generations int, during func(w *Writer, n uint32)) *Writer {
 	t.Helper()
 	w, err := Create(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func rolled(t *testing.T, path string, generations int, during func(w *Writer, n
 	}
 	must(w.Begin(Header{Session: &format.Session{Id: 7}, Rings: 1}))
 	must(w.Modules([]byte("a module")))
-	must(w.Roll(100*time.Millisecond, 0))
+	must(w.Roll(window, 0))
 	must(w.Open(1))
 	w.Buffer(func() {})
 	position := uint64(0)
@@ -107,7 +107,7 @@ func rolled(t *testing.T, path string, generations int, during func(w *Writer, n
 
 func TestDroppedGenerationsGiveBackTheirSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.part")
-	w := rolled(t, path, 30, func(w *Writer, _ uint32) {
+	w := rolled(t, path, 100*time.Millisecond, 30, func(w *Writer, _ uint32) {
 		go w.Bytes() // as for a snapshot
 		if got, want := w.Bytes(), w.size-w.rolling.gone(); got != want {
 			t.Errorf("%d bytes were not dropped, want %d", got, want)
@@ -158,7 +158,7 @@ func TestPinnedGenerationsStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.part")
 	var pin *Pin
 	pinned := uint32(0)
-	w := rolled(t, path, 30, func(w *Writer, n uint32) {
+	w := rolled(t, path, 100*time.Millisecond, 30, func(w *Writer, n uint32) {
 		switch n {
 		case 12:
 			pinned, pin = w.Oldest(), w.Pin()
@@ -187,7 +187,7 @@ func TestPinnedGenerationsStay(t *testing.T) {
 // The place where what is kept begins is noted before the space before it is given back, so that a recorder may be killed in between.
 func TestSpoolIsReadBeforeSpaceIsGivenBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.part")
-	w := rolled(t, path, 20, func(*Writer, uint32) {})
+	w := rolled(t, path, time.Hour, 20, func(*Writer, uint32) {})
 	oldest := w.rolling.kept[3]
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
