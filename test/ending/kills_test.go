@@ -285,6 +285,10 @@ func (k *kill) readPiped(result *outcomes) {
 		k.t.Errorf("the spool's folder holds %v", left)
 	}
 	stream := []byte(k.stdout.String())
+	if len(stream) == 0 && k.unopened() {
+		result.count(&result.unopened)
+		return
+	}
 	k.compare(readDepartures(k.t, bytes.NewReader(stream)), result, &result.recovered)
 	r := tools.Try(k.t, time.Minute, stream, "wprof-filter", "-o", filepath.Join(k.dir, "f"))
 	if r.Status != 4 {
