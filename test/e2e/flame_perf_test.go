@@ -73,6 +73,11 @@ func agree(t *testing.T, what string, perf weights, n1 float64, ours weights, n2
 		t.Fatalf("%s: %.0f and %.0f samples are too few", what, n1, n2)
 	}
 	all := ours["all"]
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s: wprof-flame has %v", what, ours)
+		}
+	}()
 	for _, name := range top(perf, 20) {
 		p, q := perf[name]/n1, ours[name]/all
 		both := (perf[name] + q*n2) / (n1 + n2)

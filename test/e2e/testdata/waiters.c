@@ -267,6 +267,7 @@ WAITER(waits_child)
 		pid_t child = TRY(fork());
 
 		if (!child) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (; stays;)
 				pause();
 			usleep(PAUSE_US);
