@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -158,12 +159,23 @@ func TestBrokenCapturesGiveWholeFiles(t *testing.T) {
 		}
 		blocks, _ := readPage(t)
 		for _, engine := range []string{"duckdb", "chdb"} {
-			runSQL(t, engine, dir, choose(blocks, func(b *block) bool { return b.kind == "" }))
+			runSQL(t, engine, dir, choose(blocks, func(b *block) bool { return b.kind == "" && hasTypedEvents(dir, b) }))
 		}
 		if rows := rowsOf(t, dir, "session"); len(rows) != 1 || rows[0]["lost"] != nil {
 			t.Errorf("%s: session: %v, want one row without the number of lost events", name, rows)
 		}
 	}
+}
+
+// hasTypedEvents reports whether a capture has the typed events that a query reads: what a broken one has left may have none of a
+// CPU that was idle, for which no file is written.
+func hasTypedEvents(dir string, b *block) bool {
+	for _, name := range regexp.MustCompile(`columns/typed_\w+\.parquet`).FindAllString(b.SQL, -1) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // TestNoFileBeforeAllAreComplete converts what must not be converted, into a folder with something in it.
