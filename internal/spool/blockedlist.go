@@ -22,5 +22,5 @@ func BlockedLength(list []byte) int {
 	return ringdata.BlockedSize + 8*int(count)
 }
 
-// maxBlockedFrames is more than the iterator writes for one thread; a larger count is damage.
-const maxBlockedFrames = 512
+// maxBlockedFrames is more than the iterator's buffer has room for (BLOCKED_WORDS of bpf/blocked.h); a larger count is damage.
+const maxBlockedFrames = 1024

@@ -360,6 +360,29 @@ func TestThreadsThatHaveNotBeenBlockedForLongHaveNoStack(t *testing.T) {
 	}
 }
 
+// A thread that is blocked below more calls than a stack has room for keeps the innermost ones, and the recording is whole.
+func TestThreadBlockedInDeepRecursionHasAStack(t *testing.T) {
+	tools.NeedPrivilege(t)
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "recursion"), filepath.Join(dir, "deep.wprof")
+	source := program + ".c"
+	if err := os.WriteFile(source, []byte(`#include <stdio.h>
+#include <unistd.h>
+int deep(int n) { if (!n) { puts("ready"); fflush(stdout); pause(); } else { deep(n - 1); __asm__ volatile(""); } return n; }
+int main(void) { return deep(1000); }
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compile(t, "-O1", "-o", program, source)
+	workload := tools.StartWorkload(t, exec.Command(program))
+	workload.Until("ready")
+	tools.Run(t, "wprof-record", "-d300ms", "-p", workload.PIDText(), "-o", file)
+	folded := string(tools.Run(t, "wprof-flame", "--off-cpu", file))
+	if n := strings.Count(folded, ";deep"); n < 490 || n > 511 {
+		t.Errorf("the stack has %d calls of the function, want some 500: %.300s", n, folded)
+	}
+}
+
 // TestThreadsThatWereBlockedBeforeHaveAStack records threads that do nothing at all while the window is open.
 func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
 	tools.NeedPrivilege(t)
