@@ -180,8 +180,8 @@ func (t *batch) copied(data []byte) []byte {
 
 // later queues a rare call.
 func (b *asyncEncoder) later(do func()) {
-	b.current.add(callRare, b.current.to)
-	b.current.rare = append(b.current.rare, do)
+	t := b.add(callRare, b.current.to)
+	t.rare = append(t.rare, do)
 }
 
 // Section implements [Encoder].
@@ -193,19 +193,24 @@ func (b *asyncEncoder) Open(at int64, s *format.Session) { b.later(func() { b.en
 // Close implements [Encoder].
 func (b *asyncEncoder) Close(at int64) { b.later(func() { b.enc.Close(at) }) }
 
-// add adds a call at a time.
-func (t *batch) add(c call, at int64) {
+// add adds a call at a time to the current batch, and returns it. One event may lead to very many calls: when threads are dropped, each
+// has a slice.
+func (b *asyncEncoder) add(c call, at int64) *batch {
+	if len(b.current.calls) >= 2*batchCalls {
+		b.send()
+	}
+	t := b.current
 	if t.to == 0 {
 		t.from = at
 	}
 	t.to = at
 	t.calls = append(t.calls, c)
+	return t
 }
 
 // Slice implements [Encoder].
 func (b *asyncEncoder) Slice(s *Slice) {
-	t := b.current
-	t.add(callSlice, s.To)
+	t := b.add(callSlice, s.To)
 	t.slices = append(t.slices, *s)
 	t.spans = append(t.spans, *s.Span)
 	t.spans[len(t.spans)-1].Thread, t.spans[len(t.spans)-1].Counts = nil, nil // the reader changes them meanwhile
@@ -224,8 +229,7 @@ func (t *batch) copiedCounts(counts []format.Count) []format.Count {
 
 // Instant implements [Encoder].
 func (b *asyncEncoder) Instant(i *Instant) {
-	t := b.current
-	t.add(callInstant, i.At)
+	t := b.add(callInstant, i.At)
 	t.instants = append(t.instants, *i)
 	if len(i.Path) > 0 {
 		t.instants[len(t.instants)-1].Path = t.copied(i.Path)
@@ -234,16 +238,14 @@ func (b *asyncEncoder) Instant(i *Instant) {
 
 // Sample implements [Encoder].
 func (b *asyncEncoder) Sample(s *Sample) {
-	t := b.current
-	t.add(callSample, s.At)
+	t := b.add(callSample, s.At)
 	t.samples = append(t.samples, *s)
 	t.samples[len(t.samples)-1].Counts = t.copiedCounts(s.Counts)
 }
 
 // Item implements [Encoder].
 func (b *asyncEncoder) Item(i *Item) {
-	t := b.current
-	t.add(callItem, i.To)
+	t := b.add(callItem, i.To)
 	t.items = append(t.items, *i)
 	t.items[len(t.items)-1].Args = slices.Clone(i.Args)
 	for n := range i.Args {
@@ -253,8 +255,8 @@ func (b *asyncEncoder) Item(i *Item) {
 
 // Note implements [Encoder].
 func (b *asyncEncoder) Note(n *Note) {
-	b.current.add(callNote, n.To)
-	b.current.notes = append(b.current.notes, *n)
+	t := b.add(callNote, n.To)
+	t.notes = append(t.notes, *n)
 }
 
 // Flush implements [Encoder].
@@ -273,8 +275,7 @@ type asyncEventEncoder struct{ *asyncEncoder }
 
 // Event implements [EventEncoder].
 func (b asyncEventEncoder) Event(e *Event) {
-	t := b.current
-	t.add(callEvent, e.Time)
+	t := b.add(callEvent, e.Time)
 	t.events = append(t.events, *e)
 	t.raw = append(t.raw, *e.Event)
 	if len(e.Data) > 0 {
