@@ -54,18 +54,18 @@ type Span struct {
 
 // OffCPU is an off-CPU interval. Its State and Stack are in its Span.
 type OffCPU struct {
-	Known     bool  // Since is known
 	Since     int64 // when the thread left its CPU, which may be before the window
+	Known     bool  // Since is known
 	Preempted bool  // it could have run on
 	Throttled bool  // while it could run, the CPU quota of its cgroup was used up
 	New       bool  // it had never run
+	WokenIRQ  bool  // an interrupt woke it; Waker is the interrupted thread
 	// Woken is the waking that ended the wait; 0: there was none, or it was not recorded. It is before Since when the
 	// thread was woken while it went to sleep.
 	Woken      int64
 	Waker      format.TaskID // 0: not known, or hidden
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
-	WokenIRQ   bool           // an interrupt woke it; Waker is the interrupted thread
 	// WokenBy is that interrupt; 0: it was not recorded, or had not ended when the span was emitted, as where the thread ran on another CPU at once.
 	WokenBy InterruptID
 	// Delay is how long the thread was runnable: from the waking, or from when it left if that was later, to the

@@ -28,7 +28,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 		p.About.Inside = o.Inside.Probe
 	}
 	c := &collector{
-		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
+		r: r, o: o, p: p, interner: newInterner(r, p, &o), labels: newInterned[Label, LabelID](), wakes: newInterned[Wake, WakeID](),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), semaphores: make(map[waits.SemaphoreKey]*waits.Semaphore), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
 	c.parents = make(map[int32]bool)
@@ -75,11 +75,11 @@ type collector struct {
 	counter  *eventCounter // nil: threads' time is counted
 	failed   error
 
-	labels map[Label]LabelID
+	labels interned[Label, LabelID]
 	byTask byid.Table[LabelID] // of the current section
 	// selected has what Options.Selector has found of the current section's tasks.
 	selected byid.Table[selection]
-	wakes    map[Wake]WakeID
+	wakes    interned[Wake, WakeID]
 
 	threads []*thread           // those that are not in the profile yet
 	swept   int                 // number of threads after the last sweep

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"hash/maphash"
+
 	"wprof/format"
 	"wprof/internal/cmdline"
 	"wprof/internal/container"
@@ -98,16 +100,30 @@ func (c *collector) internLabel(l Label) LabelID {
 	if !c.o.Threads {
 		l.TID = 0
 	}
-	return intern(c.labels, &c.p.Labels, l)
+	return c.labels.intern(&c.p.Labels, l)
+}
+
+// interned finds the index of a value in a list by the value's hash, in a third of the memory that a map of values takes.
+type interned[K comparable, ID ~uint32] struct {
+	seed   maphash.Seed
+	byHash map[uint64]ID // where another value has the hash: under the next one
+}
+
+func newInterned[K comparable, ID ~uint32]() interned[K, ID] {
+	return interned[K, ID]{seed: maphash.MakeSeed(), byHash: make(map[uint64]ID)}
 }
 
 // intern returns the index of a value, which it appends if it is new.
-func intern[K comparable, ID ~uint32](known map[K]ID, all *[]K, value K) ID {
-	if id, found := known[value]; found {
-		return id
+func (n *interned[K, ID]) intern(all *[]K, value K) ID {
+	for hash := maphash.Comparable(n.seed, value); ; hash++ {
+		id, found := n.byHash[hash]
+		if !found {
+			id = ID(len(*all))
+			*all = append(*all, value)
+			n.byHash[hash] = id
+		}
+		if !found || (*all)[id] == value {
+			return id
+		}
 	}
-	id := ID(len(*all))
-	*all = append(*all, value)
-	known[value] = id
-	return id
 }

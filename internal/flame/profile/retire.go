@@ -30,7 +30,7 @@ func (c *collector) finish() error {
 	if c.counter != nil {
 		c.counter.finish()
 	}
-	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
+	c.threads, c.labels, c.wakes, c.same, c.paths = nil, interned[Label, LabelID]{}, interned[Wake, WakeID]{}, nil, nil
 	c.eachThread(func(t *thread) {
 		alone := t.Thread // a copy, so that the rest of t, as large again, is freed
 		c.p.Threads = append(c.p.Threads, &alone)

@@ -161,7 +161,7 @@ func (r *renumbering) begin(c *collector) {
 	r.newLabels = make([]LabelID, len(r.labels))
 	c.interner.reset()
 	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
-	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
+	c.wakes, c.labels = newInterned[Wake, WakeID](), newInterned[Label, LabelID]()
 	c.byTask.Clear()
 	clear(c.interrupts)
 	if c.counter != nil {
@@ -173,7 +173,7 @@ func (r *renumbering) label(c *collector, id LabelID) LabelID {
 	if id != 0 && r.newLabels[id] == 0 {
 		l := r.labels[id]
 		l.Comm, l.Process, l.ProcessComm = r.interner.sharedText(l.Comm), r.interner.sharedText(l.Process), r.interner.sharedText(l.ProcessComm)
-		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
+		r.newLabels[id] = c.labels.intern(&c.p.Labels, l)
 	}
 	return r.newLabels[id]
 }

@@ -60,7 +60,7 @@ func (c *collector) chain(id WakeID, length int) WakeID {
 }
 
 func (c *collector) internWake(w Wake) WakeID {
-	return intern(c.wakes, &c.p.Wakes, w)
+	return c.wakes.intern(&c.p.Wakes, w)
 }
 
 // wakeOf returns the wake that ended an off-CPU interval; 0: none did.
