@@ -19,7 +19,7 @@ func Main(t Tool) {
 // definitions take some 40 MiB, those of the previous section would be kept beside them, and no tool may take more than 256, with its
 // own code and with what is allocated while a busy machine collects. A limit
 // that the user sets by GOMEMLIMIT is kept.
-const heapGoal = 208 << 20
+const heapGoal = 192 << 20
 
 // RenderingSpace is the address space that a tool needs beside Go's runtime.
 const RenderingSpace = 256 << 20
