@@ -4,7 +4,9 @@ package probe
 
 import (
 	"net"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -28,6 +30,14 @@ func load(t *testing.T, keep func(*ebpf.CollectionSpec)) (*ebpf.Collection, erro
 		t.Cleanup(programs.Close)
 	}
 	return programs, err
+}
+
+// only keeps one program.
+func only(name string) func(*ebpf.CollectionSpec) {
+	return func(spec *ebpf.CollectionSpec) {
+		clear(spec.Maps)
+		spec.Programs = map[string]*ebpf.ProgramSpec{name: spec.Programs[name]}
+	}
 }
 
 // connect makes a connection to this machine, and gives one of its ends the congestion control; it returns the port of that end.
@@ -59,10 +69,7 @@ func connect(t *testing.T) int {
 // Every call of a BPF program and of a function in it, with arguments and results.
 func TestProgramsOfBPF(t *testing.T) {
 	needKernelFunctions(t)
-	programs, err := load(t, func(spec *ebpf.CollectionSpec) {
-		clear(spec.Maps)
-		spec.Programs = map[string]*ebpf.ProgramSpec{"measure": spec.Programs["measure"]}
-	})
+	programs, err := load(t, only("measure"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +106,53 @@ func TestProgramsOfBPF(t *testing.T) {
 	}
 }
 
+// A program of a security hook (LSM): the arguments have the names and types of the hook.
+func TestProgramsOfBPFOnASecurityHook(t *testing.T) {
+	needKernelFunctions(t)
+	programs, err := load(t, only("allow_nice"))
+	if err != nil {
+		t.Skip("this kernel has no security hooks for BPF: ", err)
+	}
+	hook, err := link.AttachLSM(link.LSMOptions{Program: programs.Programs["allow_nice"]})
+	if err != nil {
+		t.Skip("this kernel has no security hooks for BPF: ", err)
+	}
+	defer hook.Close()
+	sleeper := exec.Command("sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	file := filepath.Join(t.TempDir(), "hook.wprof")
+	tools.Record(t, file, []string{"-U", "bpfspan:allow_nice (arg:p.pid, arg:nice, arg:ret) | id:hook |"}, func() {
+		for nice := range 20 {
+			if err := unix.Setpriority(unix.PRIO_PROCESS, sleeper.Process.Pid, nice); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	var nices []int64
+	for _, e := range read(t, file).of("hook") {
+		if e.number(t, "p.pid") != int64(sleeper.Process.Pid) {
+			continue
+		}
+		nices = append(nices, e.number(t, "nice"))
+		if e.number(t, "ret") != 0 {
+			t.Errorf("a result is %s, want 0", e.Args)
+		}
+	}
+	if len(nices) != 20 || !slices.IsSorted(nices) || nices[0] != 0 || nices[19] != 19 {
+		t.Errorf("the nice values are %v, want 0 to 19", nices)
+	}
+}
+
 // An operation in a table of the kernel (struct_ops): the arguments have the types of the kernel's table, which has no names for them.
 func TestProgramsOfBPFInATable(t *testing.T) {
 	needKernelFunctions(t)
-	programs, err := load(t, func(spec *ebpf.CollectionSpec) { delete(spec.Programs, "measure") })
+	programs, err := load(t, func(spec *ebpf.CollectionSpec) {
+		delete(spec.Programs, "measure")
+		delete(spec.Programs, "allow_nice")
+	})
 	if err != nil {
 		t.Skip("this kernel has no links of struct_ops: ", err)
 	}

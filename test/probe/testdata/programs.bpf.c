@@ -1,4 +1,7 @@
-/* BPF programs whose calls a test makes itself: a socket filter with a function of its own, and a congestion control of TCP (struct_ops). */
+/*
+ * BPF programs whose calls a test makes itself: a socket filter with a function of its own, a security check of nice values, and a
+ * congestion control of TCP (struct_ops).
+ */
 #define SECTION(name) __attribute__((section(name), used))
 
 char licence[] SECTION("license") = "GPL";
@@ -15,6 +18,11 @@ __attribute__((noinline)) int weigh(int length, long factor)
 SECTION("socket") int measure(struct __sk_buff *packet)
 {
 	return weigh(packet->len, 3);
+}
+
+SECTION("lsm/task_setnice") int allow_nice(unsigned long long *arguments)
+{
+	return 0;
 }
 
 /* The members of the kernel's structure that are set; they are found by name. */
