@@ -223,6 +223,44 @@ func TestThreadsOfAnyTidsAreFollowed(t *testing.T) {
 	}
 }
 
+// A ring whose records come a round later than those of another ring neither hides a thread that is blocked, nor makes one that has come back
+// look blocked.
+func TestThreadsAreFollowedWhenARingIsHeldBack(t *testing.T) {
+	const shift = int64(1e9)
+	for name, c := range map[string]struct {
+		rounds [][][]byte
+		want   string
+	}{
+		"on a CPU before it was blocked": {[][][]byte{
+			{switchRecord(shift+20e6, 7, 0, 1)},
+			{switchRecord(shift+10e6, 0, 7, 0)},
+			{switchRecord(shift+200e6, 0, 7, 0)},
+		}, "[180000000]"},
+		"blocked before it was on a CPU": {[][][]byte{
+			{switchRecord(shift+20e6, 7, 0, 1)},
+			{switchRecord(shift+10e6, 0, 7, 0), switchRecord(shift+15e6, 7, 0, 1)},
+			{switchRecord(shift+117e6, 0, 7, 0)},
+		}, "[]"},
+		"blocked before it came back": {[][][]byte{
+			{switchRecord(shift+20e6, 0, 7, 0)},
+			{switchRecord(shift+10e6, 7, 0, 1)},
+			{switchRecord(shift+190e6, 7, 0, 1), switchRecord(shift+195e6, 0, 7, 0)},
+		}, "[]"},
+	} {
+		times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: 100e6}})
+		found := []int64{}
+		for i, round := range c.rounds {
+			for _, record := range round {
+				times.take(record)
+			}
+			times.endRound(shift+int64(i+1)*80e6, func(c threadCheck) { found = append(found, c.off) })
+		}
+		if got := fmt.Sprint(found); got != c.want {
+			t.Errorf("%s: times off the CPU of %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // A thread whose name matches nothing is left out for a while, but not under a name that it gets before that is known.
 func TestThreadsAreComparedAgainUnderANewName(t *testing.T) {
 	times := newThreadTimes([]*Condition{{kind: onOffCPU, name: "slow", limit: 100e6}})

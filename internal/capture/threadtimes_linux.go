@@ -218,13 +218,18 @@ func (t *threadTimes) apply(b []byte) {
 	}
 }
 
+// A record that was held back in its ring for a round is older than what is known of its thread, and changes nothing: a later one of
+// another ring has said where the thread was then.
 func (e *threadEntry) leave(at int64, runnable, ended bool) {
-	if at > e.now.lastLeft {
+	if at > max(e.now.lastLeft, e.left) && at >= e.came {
 		e.now.lastLeft, e.now.runnable, e.now.ended = at, runnable, ended
 	}
 }
 
 func (e *threadEntry) come(at int64) {
+	if at <= e.left {
+		return
+	}
 	if e.now.firstCame == 0 || at < e.now.firstCame {
 		e.now.firstCame = at
 	}
