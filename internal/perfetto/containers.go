@@ -19,7 +19,7 @@ const (
 	minLoadNs = loadNs
 	// maxLoads bounds the containers and processes whose use is followed; those that used a CPU last are kept.
 	maxLoads = 1 << 13
-	// ofContainers is the pid of the group of containers in groupKey.
+	// ofContainers is the number of the group of containers in groupKey.
 	ofContainers = -4
 )
 
@@ -183,14 +183,14 @@ func (w *view) loadTrack(l *load) uint64 {
 
 // containersGroup is the track above those of containers, or of the containers of a pod.
 func (w *view) containersGroup(pod string) uint64 {
-	all := w.groupTrack(groupKey{pid: ofContainers}, func(out []byte) []byte {
+	all := w.groupTrack(groupKey{process: ofContainers}, func(out []byte) []byte {
 		out = appendUint(appendString(out, trackName, "Containers"), trackOrder, orderByName)
 		return appendString(out, trackDescription, "How many CPUs each container and each of its processes used, averaged over 10 ms.")
 	})
 	if pod == "" {
 		return all
 	}
-	return w.groupTrack(groupKey{pid: ofContainers, name: pod}, func(out []byte) []byte {
+	return w.groupTrack(groupKey{process: ofContainers, name: pod}, func(out []byte) []byte {
 		out = appendUint(appendString(out, trackName, "pod "+shownText(pod)), trackOrder, orderByName)
 		return appendUint(out, trackParent, all)
 	})

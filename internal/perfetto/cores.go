@@ -23,7 +23,7 @@ type corePlace struct {
 	name string
 }
 
-// ofCores is the pid of the group of cores in groupKey.
+// ofCores is the number of the group of cores in groupKey.
 const ofCores = -3
 
 func newCoreTracks() coreTracks { return coreTracks{tracks: make(map[uint32]*trackRef)} }
@@ -83,7 +83,7 @@ func (w *view) coreTrack(cpu uint32) uint64 {
 
 // coreGroup is the track above those of all CPUs.
 func (w *view) coreGroup() uint64 {
-	return w.groupTrack(groupKey{pid: ofCores}, func(out []byte) []byte {
+	return w.groupTrack(groupKey{process: ofCores}, func(out []byte) []byte {
 		out = appendUint(appendString(out, trackName, "CPUs by core"), trackOrder, orderByRank)
 		return appendString(out, trackDescription, "The thread on each CPU. The CPUs of one core, which share its execution units, follow each other.")
 	})
@@ -92,7 +92,7 @@ func (w *view) coreGroup() uint64 {
 // nodeTrack is the track above those of a NUMA node's CPUs.
 func (w *view) nodeTrack(node int32, parent uint64) uint64 {
 	name := "node " + strconv.Itoa(int(node))
-	return w.groupTrack(groupKey{pid: ofCores, name: name}, func(out []byte) []byte {
+	return w.groupTrack(groupKey{process: ofCores, name: name}, func(out []byte) []byte {
 		out = appendUint(appendString(out, trackName, name), trackOrder, orderByRank)
 		return appendUint(appendUint(out, trackParent, parent), trackRank, uint64(max(node, 0)))
 	})

@@ -12,11 +12,11 @@ import (
 
 // counterTracks draw what counters counted on each CPU and in each process, as rates, and derived metrics.
 type counterTracks struct {
-	cpus      []*counterRow // by number
-	processes *bounded.Map[int32, *counterRow]
-	busy      []*counterRow // those with intervals that are not drawn
-	names     []string      // of tracks, by counter
-	next      int64         // when rows are drawn next, CLOCK_MONOTONIC ns
+	cpus      []*counterRow                    // by number
+	processes *bounded.Map[int64, *counterRow] // by number, see [processes]
+	busy      []*counterRow                    // those with intervals that are not drawn
+	names     []string                         // of tracks, by counter
+	next      int64                            // when rows are drawn next, CLOCK_MONOTONIC ns
 	counts    []format.Count
 	values    []float64
 }
@@ -25,7 +25,7 @@ type counterTracks struct {
 const maxCounterRows = 1 << 12
 
 func newCounterTracks(onDrop func(*counterRow)) counterTracks {
-	c := counterTracks{processes: bounded.NewMap[int32, *counterRow](maxCounterRows)}
+	c := counterTracks{processes: bounded.NewMap[int64, *counterRow](maxCounterRows)}
 	c.processes.OnDrop = onDrop
 	return c
 }
@@ -116,11 +116,12 @@ func (c *counterTracks) cpu(w *view, number uint32) *counterRow {
 
 // process returns the row of a process; from is where its counts begin, if these are the first.
 func (c *counterTracks) process(w *view, of *tracks.Task, from int64) *counterRow {
-	r, found := c.processes.Get(of.Def.Pid)
+	number := w.processes.number(of, w.threads)
+	r, found := c.processes.Get(number)
 	if !found {
 		r = w.newCounterRow(tracks.Item{On: format.TypeTrack_TRACK_PROCESS, Task: of})
 		r.begins = from
-		c.processes.Put(of.Def.Pid, r)
+		c.processes.Put(number, r)
 	}
 	r.item.Task = of
 	return r
@@ -213,7 +214,9 @@ func (w *view) closeRates() {
 			w.closeRate(r, last)
 		}
 	}
-	processes := slices.SortedFunc(c.processes.Values(), func(a, b *counterRow) int { return cmp.Compare(a.item.Task.Def.Pid, b.item.Task.Def.Pid) })
+	processes := slices.SortedFunc(c.processes.Values(), func(a, b *counterRow) int {
+		return cmp.Or(cmp.Compare(a.item.Task.Def.Pid, b.item.Task.Def.Pid), cmp.Compare(a.begins, b.begins))
+	})
 	for _, r := range processes {
 		w.closeRate(r, last)
 	}

@@ -75,6 +75,40 @@ func TestCountersAreDrawnAsRates(t *testing.T) {
 	}
 }
 
+// Processes that have the same id one after the other have tracks of their own, though both end in one trace.
+func TestCountersOfProcessesWithTheSameID(t *testing.T) {
+	const text = `
+section host=test boot_id=b kernel_release=6.18.0 machine=x86_64 open=10000000000 close=+95000000
+  cpu 0
+  clock monotonic=10000000000 boottime=15000000000 realtime=1700000000000000000
+  counter name="faults" event="faults"
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 9 tid=300 pid=300 comm=parent process_comm=parent ppid=1 start=10
+task 10 tid=301 pid=301 comm=one process_comm=one ppid=300 start=11
+task 20 tid=301 pid=301 comm=two process_comm=two ppid=300 start=10050000000
++0 cpu0 state_cpu 10 prio=120
++15000000 cpu0 exit 10 code=0 last
++15000000 cpu0 switch 10 prev_state=X next=9 counts="\x0f"
++16000000 cpu0 free 10
++50000000 cpu0 fork 9 child=20
++51000000 cpu0 wakeup_new 9 wakee=20
++52000000 cpu0 switch 9 prev_state=S next=20
++72000000 cpu0 switch 20 prev_state=S next=1 counts="\x15"
+end close=+95000000
+`
+	trace := writtenWith(t, text, DefaultOptions())
+	engine.CheckStats(t, trace)
+	const sql = `select p.name as process, (c.ts - 15000000000) / 1000000 as at, c.value as value from counter c join process_counter_track pt on pt.id = c.track_id
+		join process p using (upid) where p.pid = 301 order by p.upid, c.ts`
+	got := make(map[string]string)
+	for _, row := range engine.Query(t, trace, sql)[0] {
+		got[fmt.Sprint(row["process"])] += fmt.Sprintf(" %vms:%.4g", row["at"], row["value"])
+	}
+	if len(got) != 2 || strings.Contains(got["one"], " 5") || strings.Contains(got["two"], " 0ms") {
+		t.Errorf("the rates are %v", got)
+	}
+}
+
 // A time on a CPU without an event that is very long takes no time to draw.
 func TestCountersAreDrawnOverLongTimes(t *testing.T) {
 	text := strings.ReplaceAll(countedText, "+94000000 cpu0", "+39999999999999000 cpu0")

@@ -21,7 +21,7 @@ type items struct {
 type itemKey struct {
 	on      format.TypeTrack // or onRecording, ofSleepers
 	thread  *thread          // of TRACK_THREAD
-	number  int64            // of the process or CPU; of onRecording the rank
+	number  int64            // of the process, by [processes], or CPU; of onRecording the rank
 	name    string
 	group   string // of a counter of the whole machine; "": none
 	counter bool
@@ -31,10 +31,10 @@ type itemKey struct {
 // onRecording is the place of tracks for losses, gaps and late events.
 const onRecording = format.TypeTrack(-1)
 
-// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers the pid -1, that of marks -2.
+// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers the number -1, that of marks -2.
 type groupKey struct {
-	pid  int32
-	name string
+	process int64 // by [processes]
+	name    string
 }
 
 type itemTrack struct {
@@ -140,7 +140,7 @@ func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 		}
 		key.thread = of
 	case format.TypeTrack_TRACK_PROCESS:
-		key.number = int64(i.Task.Def.Pid)
+		key.number = w.processes.number(i.Task, w.threads)
 	case format.TypeTrack_TRACK_CPU:
 		if i.CPU >= maxCPUs {
 			return 0, false
@@ -185,7 +185,7 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 			parent = w.itemGroup(key.group)
 		}
 	case format.TypeTrack_TRACK_PROCESS:
-		parent = w.processTrack(int32(key.number))
+		parent = w.processTrack(key.number)
 	case format.TypeTrack_TRACK_CPU:
 		parent = w.itemGroup(key.name)
 		name += " CPU " + strconv.FormatInt(key.number, 10)
@@ -215,10 +215,10 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 }
 
 // processTrack is a process's own track.
-func (w *view) processTrack(pid int32) uint64 {
-	return w.groupTrack(groupKey{pid: pid}, func(out []byte) []byte {
+func (w *view) processTrack(number int64) uint64 {
+	return w.groupTrack(groupKey{process: number}, func(out []byte) []byte {
 		out, body := begin(out, trackProcess)
-		out = appendInt(out, 1, int64(pid))
+		out = appendInt(out, 1, int64(int32(number)))
 		end(out, body)
 		return out
 	})

@@ -151,7 +151,7 @@ func (w *view) drawMark(m *mark, t *thread, from, to, length int64) {
 
 // marksGroup is the track above those of conditions.
 func (w *view) marksGroup() uint64 {
-	return w.groupTrack(groupKey{pid: -2}, func(out []byte) []byte {
+	return w.groupTrack(groupKey{process: -2}, func(out []byte) []byte {
 		out = appendString(out, trackName, "Marks")
 		return appendString(out, trackDescription, "Where the conditions of --mark hold.")
 	})

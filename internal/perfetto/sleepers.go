@@ -99,7 +99,7 @@ func (w *view) sleeperTrack(s *tracks.Slice) (uuid uint64, ok bool) {
 
 // sleepersGroup is the track above those of sleeping processes.
 func (w *view) sleepersGroup() uint64 {
-	return w.groupTrack(groupKey{pid: -1}, func(out []byte) []byte {
+	return w.groupTrack(groupKey{process: -1}, func(out []byte) []byte {
 		out = appendString(out, trackName, "Processes that never ran")
 		return appendString(out, trackDescription, "Where the threads of each were blocked in the whole window.")
 	})

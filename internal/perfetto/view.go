@@ -29,6 +29,7 @@ type view struct {
 	cores     coreTracks
 	loads     loads
 	rates     counterTracks
+	processes processes
 }
 
 // drawn is the view's state of a thread.
@@ -57,7 +58,7 @@ type taskNames struct {
 
 func newView(t *trace, all *threads, on Options) *view {
 	on.Arrows = on.Arrows || !on.Sched
-	w := &view{trace: t, threads: all, on: on, items: newItems(), cores: newCoreTracks(), loads: newLoads(), seq: sequence{stale: true, peerNames: on.PeerNames}}
+	w := &view{trace: t, threads: all, on: on, items: newItems(), cores: newCoreTracks(), loads: newLoads(), processes: newProcesses(), seq: sequence{stale: true, peerNames: on.PeerNames}}
 	w.occupancy.ran = w.ranOn
 	w.rates = newCounterTracks(func(r *counterRow) { w.closeRate(r, w.now/rateNs) })
 	return w
