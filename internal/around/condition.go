@@ -93,6 +93,12 @@ func allWords() (all []string) {
 // needsThreads reports whether the condition is on what threads do.
 func (c *Condition) needsThreads() bool { return c.What == WhatOffCPU || c.What == WhatRunq }
 
+// isOnType reports whether the condition is on events of types that a capture defines.
+func (c *Condition) isOnType() bool {
+	_, isKind := kindNamed(c.Name)
+	return c.What == WhatSpan || c.What == WhatSource || c.What == WhatEvent && !isKind
+}
+
 // NeedsQuantiles reports whether the durations of a condition must be known before its limit is.
 func NeedsQuantiles(all []Condition) bool {
 	return slices.ContainsFunc(all, func(c Condition) bool { return c.Limit.Quantile != 0 })

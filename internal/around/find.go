@@ -23,6 +23,7 @@ type Plan struct {
 	Stretches []Stretch
 	Found     []Found // of each condition
 	Unknown   []int   // conditions on a span or event of which the capture has no type
+	Lacking   []Lacking
 	Names     Names
 	Closes    map[uint64]int64     // when the window of a session closed, by its id
 	Cost      *format.RecorderCost // of the recorder; nil: not known
@@ -36,6 +37,13 @@ type Found struct {
 	Limit int64  // durations must be longer, ns
 	Of    uint64 // durations of which it is the quantile; 0: it is none
 	Count uint64 // how many were
+}
+
+// Lacking is a condition that nothing in the capture can meet, because the recorder was not to record it.
+type Lacking struct {
+	Condition int
+	Reason    string
+	Near      []string // names that may have been intended
 }
 
 // Close removes the temporary file.
@@ -64,12 +72,23 @@ func Find(open func() (*format.Reader, error), o Options) (*Plan, error) {
 	err = timeline.Visit(r, f)
 	p := &Plan{Stretches: f.found.all, Found: counts, Closes: f.closes, Cost: f.cost, Damage: r.Damage(), sections: f.found.sections, store: f.found.store}
 	p.Names = f.has
+	f.report(p)
+	return p, err
+}
+
+// report says which conditions nothing meets, or can meet. Of a damaged capture it is not known what it had.
+func (f *finder) report(p *Plan) {
 	for i, isNamed := range f.named {
-		if !isNamed {
+		c := &f.o.Conditions[i]
+		if isNamed && c.isOnType() {
+			continue
+		}
+		if reason, near := f.recorded.lacks(c, &f.has); reason != "" && p.Damage == nil {
+			p.Lacking = append(p.Lacking, Lacking{i, reason, near})
+		} else if !isNamed {
 			p.Unknown = append(p.Unknown, i)
 		}
 	}
-	return p, err
 }
 
 // findLimits returns the limit of each condition.
@@ -181,10 +200,13 @@ type finder struct {
 	session *format.Session
 	closes  map[uint64]int64
 	cost    *format.RecorderCost
+
+	recorded recorded
 }
 
 func (f *finder) NewSection(s *format.Session) error {
 	f.session = s
+	f.recorded.add(s)
 	f.found.enter(s)
 	return f.windows.NewSection(s)
 }

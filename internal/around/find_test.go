@@ -125,6 +125,72 @@ func TestUnknownNamesAreReported(t *testing.T) {
 	}
 }
 
+// What the recorder was to record says which names can never occur.
+func TestConditionsThatNothingCanMeetAreReported(t *testing.T) {
+	recorded := func(features, probes string) string {
+		return strings.Replace(capture, "eventtype 1", "  config key=features value="+features+"\n  config key=probes value="+fmt.Sprintf("%q", probes)+"\neventtype 1", 1)
+	}
+	const features = `"sched,task-life,syscall,block,softirq,tp=sched:sched_migrate_task,tcp:*"`
+	const probes = "uspan:handle | id:req |\nu:malloc (path:libc.so.6) | id:mem |\nuspan:work_*"
+	for condition, want := range map[string]string{
+		"span(rqe) > 1ms":                 "nothing that was recorded is called rqe [req irq]",
+		"span(req) > 1ms":                 "",
+		"span(r?q) > 1ms":                 "",
+		"span(work_hard) > 1ms":           "", // it may be called later
+		"span(softirq) > 1ms":             "",
+		"span(hardirq) > 1ms":             "nothing that was recorded is called hardirq []",
+		"span(fsync) > 1ms":               "",
+		"span(tcp:tcp_probe) > 1ms":       "nothing that was recorded is called tcp:tcp_probe []",
+		"event(tcp:tcp_probe)":            "",
+		"event(sched:sched_migrate_task)": "",
+		"event(sched:sched_migrate_tsk)":  "nothing that was recorded is called sched:sched_migrate_tsk []",
+		"event(malloc)":                   "",
+		"event(memm)":                     "nothing that was recorded is called memm [mem]",
+		"event(snapshot)":                 "",
+		"event(exec)":                     "",
+		"event(waking)":                   "waking were not recorded (-f no-wakeup) []",
+		"offcpu > 1s":                     "",
+		"exit(signal)":                    "",
+		"syscall(fsnyc) > 1s":             "no span of syscall is called fsnyc [fsync msync sync]",
+		"syscall(epoll_*) > 1s":           "",
+		"block(discard) > 1s":             "",
+		"lock > 1s":                       "these events were not recorded, which wprof-record does with -f lock []",
+		"irq(NET_XR) > 1s":                "no span of irq is called NET_XR [NET_RX NET_TX]",
+		"irq(NET_RX) > 1s":                "",
+	} {
+		if got := lacking(t, recorded(features, probes), condition); got != want {
+			t.Errorf("%s: %q, want %q", condition, got, want)
+		}
+		if got := lacking(t, capture, condition); got != "" {
+			t.Errorf("%s: %q of a capture that does not say what was to be recorded", condition, got)
+		}
+	}
+	if got := lacking(t, recorded(`"task-life"`, ""), "runq > 1s"); got != "switches were not recorded (-f no-sched) []" {
+		t.Error(got)
+	}
+}
+
+// lacking is what is wrong with a condition.
+func lacking(t *testing.T, capture, condition string) string {
+	t.Helper()
+	stream := fromtext.Stream(t, capture+"2000 cpu0 switch 1 next=2\nend close=100000")
+	c, err := Parse(condition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Find(func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }, Options{
+		Conditions: []Condition{c}, From: -format.MaxTime, To: format.MaxTime,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if len(p.Lacking) == 0 {
+		return ""
+	}
+	return fmt.Sprint(p.Lacking[0].Reason, " ", p.Lacking[0].Near)
+}
+
 // What later events show of the end of a stretch comes back as it was.
 func TestLater(t *testing.T) {
 	p := plan(t, events, Options{}, "event(oom_kill)")

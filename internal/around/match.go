@@ -81,18 +81,16 @@ func newMatcher(r *format.Reader, conditions []Condition, found func(condition i
 			m.named[i] = true
 			m.kinds[format.KindExit] = append(m.kinds[format.KindExit], i)
 		case WhatEvent:
-			m.addKinds(i, c.Name)
+			m.addKind(i, c.Name)
 		}
 	}
 	return m
 }
 
-func (m *matcher) addKinds(condition int, name string) {
-	for _, k := range format.Kinds() {
-		if k.Kind != format.KindTyped && k.Follows == 0 && (name == k.Name || k.JSON != "" && name == k.JSON) {
-			m.kinds[k.Kind] = append(m.kinds[k.Kind], condition)
-			m.named[condition] = true
-		}
+func (m *matcher) addKind(condition int, name string) {
+	if k, isKind := kindNamed(name); isKind {
+		m.kinds[k.Kind] = append(m.kinds[k.Kind], condition)
+		m.named[condition] = true
 	}
 }
 

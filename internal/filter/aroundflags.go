@@ -79,6 +79,11 @@ func (o *Options) findAround(inv *cli.Invocation, in *cli.Capture) (*reread.Inpu
 		return nil, nil, in.Error(err)
 	}
 	in.In, o.Around = again.File(), plan
+	if len(plan.Lacking) > 0 {
+		defer plan.Close()
+		defer again.Close()
+		return nil, nil, o.lackingError(in.Name, &plan.Lacking[0])
+	}
 	for _, i := range plan.Unknown {
 		warnUnknown(inv, in.Name, &o.Conditions[i], &plan.Names)
 	}
@@ -124,6 +129,15 @@ func (o *Options) bounds(again *reread.Input) (from, to int64, err error) {
 }
 
 const listed = 10 // names in a message
+
+// lackingError is about a condition that nothing in the capture can meet.
+func (o *Options) lackingError(input string, l *around.Lacking) error {
+	text := fmt.Sprintf("--around '%s': %s has no such events: %s", printable.Text(o.Conditions[l.Condition].Text), input, printable.Text(l.Reason))
+	if len(l.Near) > 0 {
+		text += "; did you mean " + printable.Text(strings.Join(l.Near, " or ")) + "?"
+	}
+	return cli.Usagef("%s", text)
+}
 
 // warnUnknown reports that a condition is on a span or event that the capture does not have.
 func warnUnknown(inv *cli.Invocation, input string, c *around.Condition, has *around.Names) {
