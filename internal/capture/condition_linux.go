@@ -191,7 +191,7 @@ func (c *conditions) addProbe(one *Condition, types []*tracepoint.Tracepoint) (f
 			}
 			spans = spans || t.Def.Shape != uint32(format.TypeShape_SHAPE_INSTANT)
 			number := ringdata.TypeTracepoint + uint32(i)
-			c.byType[number] = append(c.byType[number], typeCondition{Condition: one})
+			c.byType[number] = append(c.byType[number], typeCondition{Condition: one, of: &recordNames{layout: &t.Layout}})
 			found = true
 		}
 	}

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"wprof/format"
 	"wprof/internal/proc"
 	"wprof/internal/ringdata"
 	"wprof/internal/sources"
 	"wprof/internal/spool"
 	"wprof/internal/syscalls"
+	"wprof/internal/tracepoint"
 )
 
 func TestConditionsAreParsed(t *testing.T) {
@@ -511,4 +513,66 @@ func packedSwitches(n int, areCounted bool) []byte {
 		run = append(run, packed...)
 	}
 	return run
+}
+
+// A message says what the event was about that met a condition.
+func TestFiringsDescribeTheirRecords(t *testing.T) {
+	le := binary.LittleEndian
+	field := func(name string, of format.ValueType, hint format.ValueHint) *format.TypeField {
+		return &format.TypeField{Name: []byte(name), Type: uint32(of), Hint: uint32(hint)}
+	}
+	layout := &tracepoint.Layout{
+		Def: &format.EventType{Name: []byte("f"), Fields: []*format.TypeField{
+			field("size", format.ValueType_VALUE_INT, 0), field("path", format.ValueType_VALUE_STRING, 0), field("by", format.ValueType_VALUE_TASK, 0),
+			field("failed", format.ValueType_VALUE_UINT, 0), field("unread", format.ValueType_VALUE_UINT, format.ValueHint_HINT_UNREAD),
+		}},
+		Places: []tracepoint.Place{
+			{Size: 8, Signed: true}, {Offset: 16, Size: 700}, {Offset: 8, Size: 4}, {Offset: 8, Size: 4}, {Offset: 12, Size: 4},
+		},
+	}
+	values := make([]byte, 16+700)
+	le.PutUint64(values, ^uint64(4))
+	le.PutUint32(values[8:], 12)
+	le.PutUint32(values[12:], 1<<3)
+	copy(values[16:], "/a\x1b"+strings.Repeat("x", 600))
+	span := make([]byte, ringdata.TracepointBytes)
+	span[ringdata.HdrKind] = ringdata.KindTyped
+	le.PutUint32(span[ringdata.TracepointLength:], uint32(len(values)))
+	instant := make([]byte, ringdata.InstantBytes)
+	instant[ringdata.HdrKind] = ringdata.KindInstant
+	call := make([]byte, ringdata.SyscallSize)
+	le.PutUint16(call[ringdata.SyscallNumber:], 74)
+	softirq := make([]byte, ringdata.TypedValues+32)
+	le.PutUint64(softirq[ringdata.TypedValues:], 3)
+	probe := &recordNames{layout: layout}
+	want := "[size=-5 path=/a\\x1b" + strings.Repeat("x", maxDescribed-len("size=-5path=/a\x1b")) + "…]"
+	for name, c := range map[string]struct {
+		of     *recordNames
+		record []byte
+		want   string
+	}{
+		"a span":          {probe, append(span, values...), want},
+		"an instant":      {probe, append(instant, values...), want},
+		"a short record":  {probe, span[:ringdata.InstantBytes], "[]"},
+		"a system call":   {namesOfSource(sourceNamed(t, "syscall"), "x86_64"), call, "[fsync]"},
+		"a call, cut off": {namesOfSource(sourceNamed(t, "syscall"), "x86_64"), call[:8], "[]"},
+		"a softirq":       {namesOfSource(sourceNamed(t, "softirq"), "x86_64"), softirq, "[softirq NET_RX]"},
+		"nothing":         {nil, nil, "[]"},
+	} {
+		if got := fmt.Sprint(c.of.describe(c.record)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// sourceNamed is a type of the table of sources.
+func sourceNamed(t *testing.T, name string) *sources.Type {
+	t.Helper()
+	for _, one := range sources.Table() {
+		if string(one.Def.Name) == name {
+			return &one
+		}
+	}
+	t.Fatalf("no source is called %s", name)
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wprof/internal/assemble"
 	"wprof/internal/printable"
 	"wprof/internal/proc"
 	"wprof/internal/ringdata"
@@ -88,7 +87,7 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 	case kind == ringdata.KindInstant && len(s.byType) > 0 && len(body) >= ringdata.InstantSize:
 		for _, c := range s.byType[le.Uint32(body[ringdata.InstantType:])] {
 			if c.kind == onEvent {
-				s.fire(c.Condition, body, 0)
+				s.fire(&c, body, 0)
 			}
 		}
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
@@ -128,53 +127,21 @@ func (s *conditionSink) typed(body []byte) {
 	took := recordTime(body) - started
 	for _, c := range s.byType[le.Uint32(body[ringdata.TypedType:])] {
 		if c.kind == onEvent || started > 0 && took > c.limit && c.names.match(body) {
-			s.fire(c.Condition, body, took)
+			s.fire(&c, body, took)
 		}
 	}
 }
 
 // fire reports an event that meets a condition.
-func (s *conditionSink) fire(c *Condition, body []byte, took int64) {
-	f := firing{Mark: markOf(c.text, body)}
+func (s *conditionSink) fire(c *typeCondition, body []byte, took int64) {
+	if len(s.fired) == cap(s.fired) {
+		return // in a storm, nothing is copied
+	}
+	f := firing{Mark: markOf(c.text, body), of: c.of, record: bytes.Clone(body)}
 	if c.kind == onSlow {
 		f.took = took
 	}
 	s.hold(f)
-}
-
-// firing is a condition that holds. The thread's name is read when the snapshot is taken, not by the goroutine that drains.
-type firing struct {
-	assemble.Mark        // without the reason
-	what          string // what the record says; "": the thread and its time say it
-	took          int64  // of a slow span
-}
-
-// markOf is the mark of a trigger at the time, CPU and thread of a record, without a reason.
-func markOf(condition string, body []byte) assemble.Mark {
-	le := binary.LittleEndian
-	return assemble.Mark{
-		At: recordTime(body), Condition: condition,
-		CPU: uint32(le.Uint16(body[ringdata.HdrCPU:])), TID: le.Uint32(body[ringdata.HdrTID:]),
-	}
-}
-
-// reason is what the snapshot says about it.
-func (f firing) reason() string {
-	text := f.Condition
-	if f.what != "" {
-		return text + ": " + f.what
-	}
-	if f.TID == 0 {
-		return text
-	}
-	text += fmt.Sprintf(": thread %d", f.TID)
-	if thread, _, _ := threadNames(f.TID); len(thread) > 0 {
-		text += " (" + printable.Text(string(bytes.TrimSuffix(thread, []byte("\n")))) + ")"
-	}
-	if f.took > 0 {
-		text += ", " + limitText(f.took)
-	}
-	return text
 }
 
 func (s *conditionSink) hold(f firing) {

@@ -18,6 +18,7 @@ import (
 type typeCondition struct {
 	*Condition
 	names *nameMatch // nil: on all events of the type
+	of    *recordNames
 }
 
 // nameMatch compares the names of spans with a glob. Records have numbers instead of names.
@@ -92,7 +93,7 @@ func (c *conditions) addSource(one *Condition, cfg *Config) error {
 			continue
 		}
 		named = true
-		added := typeCondition{one, m}
+		added := typeCondition{one, m, namesOfSource(&t, cfg.Kernel.Calls.Machine)}
 		c.byType[t.Number] = append(c.byType[t.Number], added)
 		if m != nil && m.calls == nil && len(m.numbers) == 0 {
 			c.texts = append(c.texts, added)
