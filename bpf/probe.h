@@ -5,7 +5,8 @@
  * probe_read(): see probecode.go. None is loaded as it is.
  *
  * Values are collected in a scratch buffer, because their length is only known then, and copied to the ring. A span's values of its begin
- * wait for its end in a map. Worst case: 65,536 of them, or 64 MiB, beyond which spans are lost, and counted.
+ * wait for its end in a map. Worst case: 65,536 of them, or 64 MiB, beyond which spans are lost, and counted. User
+ * space removes those of threads that have ended.
  */
 #ifndef WPROF_PROBE_H
 #define WPROF_PROBE_H
@@ -344,7 +345,12 @@ static __noinline __u64 write_probe_instant(struct probe_scratch *s, __u32 type)
 	return ts;
 }
 
-/* Writes the values as a span; with closed_at as one that is open then, whose values at the end are 0. */
+#define PROBE_LEFT 1 /* instead of a time: the span's thread has ended in it */
+
+/*
+ * Writes the values as a span; with closed_at as one that is open then, and with PROBE_LEFT as one that will not end. The values at their end
+ * are 0.
+ */
 static __noinline int write_probe_span(struct probe_scratch *s, __u32 type, __u64 closed)
 {
 	__u32 length = probe_length(s);
@@ -354,7 +360,9 @@ static __noinline int write_probe_span(struct probe_scratch *s, __u32 type, __u6
 		count_missing(MISSING_FULL, MISSING_PROBE);
 		return 0;
 	}
-	if (closed)
+	if (closed == PROBE_LEFT)
+		rec->hdr.flags = REC_SUBJECT | REC_OPEN;
+	else if (closed)
 		set_open(&rec->hdr, closed);
 	rec->start = s->event.start;
 	rec->type = TYPE_TRACEPOINT + type;
@@ -629,6 +637,29 @@ SEC("syscall")
 int open_probes(void *ctx)
 {
 	bpf_for_each_map_elem(&probe_spans, write_open_probe, NULL, 0);
+	return 0;
+}
+
+/* A span whose thread has ended in it, as user space has found: nothing else would remove it. */
+struct probe_left {
+	struct probe_key key;
+	__u64 start; /* another span may have the key by now */
+};
+
+SEC("syscall")
+int left_probe(struct probe_left *left)
+{
+	struct probe_scratch *s = get_probe_scratch();
+
+	if (!s)
+		return 0;
+	s->key.who = left->key.who;
+	s->key.where = left->key.where;
+	s->key.probe = left->key.probe;
+	if (find_probe_span(s) && s->event.start == left->start && !bpf_map_delete_elem(&probe_spans, &s->key) &&
+	    !(s->key.probe & PROBE_COUNTED_SPAN))
+		write_probe_span(s, s->key.probe, PROBE_LEFT);
+	put_probe_scratch(s);
 	return 0;
 }
 

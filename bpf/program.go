@@ -48,6 +48,7 @@ func programs() []program {
 		{"sample", "", format.KindSample, func(o *Options) bool { return o.Sample.Period != 0 }},
 		{tracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.hasTracepoints(false) }},
 		{openProbesProgram, "", format.KindTyped, (*Options).hasProbeSpans},
+		{leftProgram, "", format.KindTyped, (*Options).hasProbeSpans},
 		{countedProgram, "", format.KindTyped, (*Options).counts},
 		{pmuProgram, "", format.KindTyped, func(o *Options) bool { return o.samplesPMU(false) }},
 		{pmuTracepointProgram, "", format.KindTyped, func(o *Options) bool { return o.samplesPMU(true) }},

@@ -332,7 +332,7 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 		return t.attachTracepoints(program)
 	}
 	if program.Type() == ebpf.Syscall {
-		return nil // [Tracer.WriteOpen] runs it
+		return nil // user space runs it
 	}
 	if p.source.Event != 0 {
 		return t.attachToEvent(p.source.Event, program)
@@ -415,7 +415,7 @@ func (t *Tracer) WriteOpen(closedAt int64, goesOn bool) error {
 		}
 	}
 	for name, program := range t.collection.Programs {
-		if program.Type() != ebpf.Syscall || name == countedProgram {
+		if program.Type() != ebpf.Syscall || name == countedProgram || name == leftProgram {
 			continue
 		}
 		if _, err := program.Run(&ebpf.RunOptions{}); err != nil {

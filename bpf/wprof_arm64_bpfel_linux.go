@@ -104,6 +104,7 @@ const (
 	wprofProgIrqWorkExit                = "irq_work_exit"
 	wprofProgKfreeSkb                   = "kfree_skb"
 	wprofProgLastCall                   = "last_call"
+	wprofProgLeftProbe                  = "left_probe"
 	wprofProgLocalTimerEntry            = "local_timer_entry"
 	wprofProgLocalTimerExit             = "local_timer_exit"
 	wprofProgMarkVictim                 = "mark_victim"
@@ -336,6 +337,7 @@ type wprofProgramSpecs struct {
 	IrqWorkExit                *ebpf.ProgramSpec `ebpf:"irq_work_exit"`
 	KfreeSkb                   *ebpf.ProgramSpec `ebpf:"kfree_skb"`
 	LastCall                   *ebpf.ProgramSpec `ebpf:"last_call"`
+	LeftProbe                  *ebpf.ProgramSpec `ebpf:"left_probe"`
 	LocalTimerEntry            *ebpf.ProgramSpec `ebpf:"local_timer_entry"`
 	LocalTimerExit             *ebpf.ProgramSpec `ebpf:"local_timer_exit"`
 	MarkVictim                 *ebpf.ProgramSpec `ebpf:"mark_victim"`
@@ -784,6 +786,7 @@ type wprofPrograms struct {
 	IrqWorkExit                *ebpf.Program `ebpf:"irq_work_exit"`
 	KfreeSkb                   *ebpf.Program `ebpf:"kfree_skb"`
 	LastCall                   *ebpf.Program `ebpf:"last_call"`
+	LeftProbe                  *ebpf.Program `ebpf:"left_probe"`
 	LocalTimerEntry            *ebpf.Program `ebpf:"local_timer_entry"`
 	LocalTimerExit             *ebpf.Program `ebpf:"local_timer_exit"`
 	MarkVictim                 *ebpf.Program `ebpf:"mark_victim"`
@@ -905,6 +908,7 @@ func (p *wprofPrograms) Close() error {
 		p.IrqWorkExit,
 		p.KfreeSkb,
 		p.LastCall,
+		p.LeftProbe,
 		p.LocalTimerEntry,
 		p.LocalTimerExit,
 		p.MarkVictim,

@@ -21,7 +21,7 @@ type Flags uint32
 const (
 	FlagSubject Flags = 1 << 0 // the event's own task is visible; filters only clear it
 	FlagObject  Flags = 1 << 1 // the other side is visible; filters only clear it
-	FlagOpen    Flags = 1 << 2 // what the event reports had not ended when the window, or the chosen range, closed
+	FlagOpen    Flags = 1 << 2 // what the event reports had not ended when the window, or the chosen range, closed; with FlagLate, when its thread ended
 	FlagLate    Flags = 1 << 3 // arrived too late for its place; Event.Own has its own time
 
 	SwitchHasSince    Flags = 1 << 4

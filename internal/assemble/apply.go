@@ -25,7 +25,8 @@ type applier struct {
 	counts     []format.Count // of the current event
 	countsData []byte
 
-	ended map[spanKey]bool // spans in the records after the close; true: the record was in a list of open ones
+	ended        map[spanKey]bool // spans in the records after the close; true: the record was in a list of open ones
+	endedThreads endedThreads
 
 	offCPUMin int64 // ns; shorter times off have no stack
 }

@@ -143,7 +143,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 
 func (a *applier) applyExit(b []byte, at int64) error {
 	t := a.subject(b)
-	t.exited = true
+	t.exited, t.exitedAt = true, at
 	last := b[ringdata.HdrFlags]&ringdata.FlagLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[ringdata.ExitPID:]))
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
@@ -195,6 +195,7 @@ func (a *applier) applyFree(b []byte, at int64) error {
 		e.Task = a.out.name(t)
 		err = a.out.write(e, at)
 	}
+	a.keepEnded(t)
 	a.drop(t)
 	return err
 }

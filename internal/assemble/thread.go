@@ -16,8 +16,9 @@ type thread struct {
 
 	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
 	// and calls exec exchanges its tid with the leader, to when the record of the exec comes.
-	key    uint32
-	exited bool
+	key      uint32
+	exited   bool
+	exitedAt int64 // 0: not known
 
 	named      int64    // when it was named last by an event
 	moved      int64    // when it was moved to another cgroup last

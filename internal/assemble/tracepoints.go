@@ -77,29 +77,17 @@ func (a *applier) applyTracepoint(e *format.Event, b []byte, at int64, number ui
 	}
 	e.Time = at
 	start := int64(binary.LittleEndian.Uint64(b[ringdata.TracepointStart:]))
-	if b[ringdata.HdrFlags]&ringdata.FlagOpen != 0 && a.isOrphaned(number, binary.LittleEndian.Uint32(b[ringdata.HdrTID:]), start) {
-		return nil
+	var of *thread
+	if b[ringdata.HdrFlags]&ringdata.FlagOpen != 0 {
+		var ended int64
+		if of, ended = a.endOf(number, binary.LittleEndian.Uint32(b[ringdata.HdrTID:]), start); of != nil {
+			if ended == 0 {
+				return nil
+			}
+			e.Time = min(ended, at)
+		}
 	}
-	return a.applyLaidOut(e, b, record, number, start)
-}
-
-// isOrphaned reports whether a span that is listed as open cannot end any more, because its thread has ended in it. The kernel programs do not
-// notice that. It is known of threads that ended before the window opened, since all that were alive then are known.
-func (a *applier) isOrphaned(number, tid uint32, start int64) bool {
-	if tid == 0 || a.endsAnywhere(number) {
-		return false // idle threads do not end
-	}
-	t := a.threads.get(tid)
-	if t != nil && t.identified && t.start > start {
-		return true
-	}
-	return start < a.out.from && (t == nil || t.exited)
-}
-
-// endsAnywhere reports whether another thread than the one that began it may end a span of a type.
-func (a *applier) endsAnywhere(number uint32) bool {
-	l := a.out.types.tracepoints.define(a.out, number)
-	return l == nil || slices.ContainsFunc(l.Def.Fields, func(f *format.TypeField) bool { return f.Hint == uint32(format.ValueHint_HINT_BEGAN_BY) })
+	return a.applyLaidOut(e, b, record, number, start, of)
 }
 
 // applyInstant writes an event of a user-defined probe.
@@ -112,18 +100,22 @@ func (a *applier) applyInstant(b []byte, at int64) error {
 		return nil
 	}
 	e.Time = at
-	return a.applyLaidOut(e, b, b[ringdata.InstantBytes:], number-ringdata.TypeTracepoint, 0)
+	return a.applyLaidOut(e, b, b[ringdata.InstantBytes:], number-ringdata.TypeTracepoint, 0, nil)
 }
 
-// applyLaidOut writes an event whose values are where the layout with a number has them; start is 0 unless it is a span.
-func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32, start int64) error {
+// applyLaidOut writes an event whose values are where the layout with a number has them; start is 0 unless it is a span. of is its thread; nil:
+// the record's.
+func (a *applier) applyLaidOut(e *format.Event, b, record []byte, number uint32, start int64, of *thread) error {
 	types := &a.out.types
 	l := types.tracepoints.define(a.out, number)
 	if l == nil {
 		return nil
 	}
 	if l.Def.On != uint32(format.TypeTrack_TRACK_GLOBAL) {
-		e.Task = a.out.name(a.subject(b))
+		if of == nil {
+			of = a.subject(b)
+		}
+		e.Task = a.out.name(of)
 	}
 	v := e.Typed()
 	v.SetType(uint64(l.Def.Id))

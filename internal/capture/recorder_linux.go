@@ -236,7 +236,9 @@ func (r *recorder) record() error {
 		r.copier = startCopier(r.code.watcher.Files(), r.writer)
 	}
 	r.writer.Buffer(func() { raiseNice(highestNice) })
+	sweep := startSpanSweep(r.tracer)
 	err = r.rounds()
+	sweep.end()
 	r.copier.stop()
 	r.flight.stop()
 	if err == nil {

@@ -195,7 +195,7 @@ generated from the table that the encoder uses.
 - ` + "`--array`" + ` writes the same objects as one array. ` + "`--parquet`" + ` writes the same names as columns: [sql.md](sql.md).
 - **States**, which a capture has every 10 s and at its end, have no lines. So threads without a switch in the window, which run or are
   blocked all the time, are missing. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
-- An event that was read too late for its place has the earliest time that is still possible.
+- An event that was read too late for its place has the earliest time that is still possible; of a span, ` + "`dur`" + ` and ` + "`start_ts`" + ` are its own.
 - ` + "`--fields`" + ` writes lines that lack fields which the schema requires.
 `
 

@@ -52,6 +52,22 @@ func Threads(proc string, pid int) []Thread {
 	return all
 }
 
+// ReadThread returns a thread, which may be one that has ended and waits to be reaped.
+func ReadThread(tid uint32) (*Thread, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return nil, err
+	}
+	t, ok := parseStat(stat, bootAhead())
+	if !ok {
+		return nil, fmt.Errorf("read /proc/%d/stat: it is not in the format of proc(5)", tid)
+	}
+	return &t, nil
+}
+
+// HasEnded reports whether the thread has ended and waits to be reaped.
+func (t *Thread) HasEnded() bool { return t.State == 'Z' || t.State == 'X' }
+
 func readNames(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -114,7 +114,7 @@ func (d *Drawer) Event(e *format.Event) error {
 	if len(d.defs.Clocks()) != d.clocks {
 		d.passClocks()
 	}
-	if e.Flags&format.FlagLate != 0 {
+	if e.Flags&(format.FlagLate|format.FlagOpen) == format.FlagLate { // what its thread has left open is always known later
 		d.note = lateNote(e)
 		d.enc.Note(&d.note)
 	}
