@@ -138,7 +138,7 @@ func TestConditionsThatNothingCanMeetAreReported(t *testing.T) {
 		"span(r?q) > 1ms":                 "",
 		"span(work_hard) > 1ms":           "", // it may be called later
 		"span(softirq) > 1ms":             "",
-		"span(hardirq) > 1ms":             "nothing that was recorded is called hardirq []",
+		"span(hardirq) > 1ms":             "wprof-record records them with -f hardirq []",
 		"span(fsync) > 1ms":               "",
 		"span(tcp:tcp_probe) > 1ms":       "nothing that was recorded is called tcp:tcp_probe []",
 		"event(tcp:tcp_probe)":            "",
@@ -149,12 +149,13 @@ func TestConditionsThatNothingCanMeetAreReported(t *testing.T) {
 		"event(snapshot)":                 "",
 		"event(exec)":                     "",
 		"event(waking)":                   "waking were not recorded (-f no-wakeup) []",
+		"event(oom_kill)":                 "wprof-record records them with -f memory []",
 		"offcpu > 1s":                     "",
 		"exit(signal)":                    "",
 		"syscall(fsnyc) > 1s":             "no span of syscall is called fsnyc [fsync msync sync]",
 		"syscall(epoll_*) > 1s":           "",
 		"block(discard) > 1s":             "",
-		"lock > 1s":                       "these events were not recorded, which wprof-record does with -f lock []",
+		"lock > 1s":                       "wprof-record records them with -f lock []",
 		"irq(NET_XR) > 1s":                "no span of irq is called NET_XR [NET_RX NET_TX]",
 		"irq(NET_RX) > 1s":                "",
 	} {

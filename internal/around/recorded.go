@@ -88,8 +88,29 @@ func (k *recorded) lacks(c *Condition, has *Names) (reason string, near []string
 	if isMark || strings.ContainsAny(c.Name, "*?") || k.hasType(c) {
 		return "", nil
 	}
+	if feature := featureOf(c); feature != "" {
+		return notRecorded(feature), nil
+	}
 	return "nothing that was recorded is called " + c.Name, cli.Nearest(c.Name, k.names(c.What, has))
 }
+
+// featureOf returns the word of -f with which events of a condition's name are recorded; "": there is none.
+func featureOf(c *Condition) string {
+	for _, t := range sources.Table() {
+		if c.What == WhatSpan && t.Def.Shape != uint32(format.TypeShape_SHAPE_SPAN) {
+			continue
+		}
+		if c.Name == string(t.Def.Name) || c.Name == string(t.Def.Group) {
+			return t.Feature
+		}
+	}
+	if isCall(c.Name) {
+		return sources.Calls
+	}
+	return ""
+}
+
+func notRecorded(feature string) string { return "wprof-record records them with -f " + feature }
 
 // without returns that events of a group were not recorded; "": they were.
 func (k *recorded) without(g format.Group, what string) string {
@@ -169,7 +190,7 @@ func (k *recorded) lacksSource(c *Condition) (reason string, near []string) {
 		valid = append(valid, names...)
 	}
 	if len(valid) == 0 {
-		return "these events were not recorded, which wprof-record does with -f " + feature, nil
+		return notRecorded(feature), nil
 	}
 	slices.Sort(valid)
 	return "no span of " + c.Word + " is called " + c.Name, cli.Nearest(c.Name, slices.Compact(valid))

@@ -58,7 +58,7 @@ func (cfg *Config) readWatches(inv *cli.Invocation) error {
 	}
 	for _, spec := range specs {
 		if !strings.HasPrefix(spec, probe.KernelPrefix) && len(threads.PIDs) == 0 && len(cfg.Command) == 0 {
-			return cli.Usagef("--watch %s: no process is named: add -p PID, or record a command", spec)
+			return cli.Usagef("--watch %s: no process is named: add -p PID, or record a command; %s%[1]s is of the kernel", spec, probe.KernelPrefix)
 		}
 		d, err := watchDefinition(spec, threads.PIDs)
 		if err != nil {
