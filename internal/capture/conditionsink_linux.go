@@ -92,7 +92,8 @@ func (s *conditionSink) record(ring int, header uint32, raw []byte) {
 		}
 	case kind == ringdata.KindExit && len(s.crashes) > 0 && len(body) >= ringdata.ExitSize:
 		signal := le.Uint32(body[ringdata.ExitCode:]) & 0x7f
-		if body[ringdata.HdrFlags]&ringdata.FlagLast != 0 && signal != 0 && !isEndedOnPurpose(signal) {
+		const selected = ringdata.FlagLast | ringdata.FlagSubject // exits of threads that filters leave out are recorded too, for the stream's state
+		if body[ringdata.HdrFlags]&selected == selected && signal != 0 && !isEndedOnPurpose(signal) {
 			s.hold(firing{Mark: markOf("crash", body), what: crashText(body, unix.Signal(signal))})
 		}
 	case len(s.losses) > 0 && (kind == ringdata.KindLost || kind == ringdata.KindMissing && isLoss(body)):

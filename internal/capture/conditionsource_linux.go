@@ -72,7 +72,7 @@ func (c *conditions) addSource(one *Condition, cfg *Config) error {
 		if one.kind == onSlow {
 			also = ", and no source has such spans: " + strings.Join(sources.SpanWords(), ", ") + " have"
 		}
-		return cli.Usagef("--snapshot-on %s: no probe has the id %s; -U defines probes%s", one.text, one.name, also)
+		return cli.Usagef("--snapshot-on %s: no probe has the id %s%s; -U defines probes%s", one.text, one.name, nearConditions(one, cfg), also)
 	}
 	if name == "" {
 		name = "*"
@@ -106,6 +106,24 @@ func (c *conditions) addSource(one *Condition, cfg *Config) error {
 		return cli.Usagef("--snapshot-on %s: no span of %s that is recorded has such a name", one.text, word)
 	}
 	return nil
+}
+
+// nearConditions suggests what was intended by the name of a condition; "": nothing is near.
+func nearConditions(one *Condition, cfg *Config) string {
+	valid := []string{"crash", "loss"}
+	if one.kind == onSlow {
+		valid = sources.SpanWords()
+	}
+	for _, t := range cfg.ProbeTypes {
+		if id := string(t.Def.Probe); !slices.Contains(valid, id) {
+			valid = append(valid, id)
+		}
+	}
+	near := cli.Nearest(one.name, valid)
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
 }
 
 // newNameMatch compares the names of a type's spans with a glob; nil: all match. ok is false if none can match.

@@ -31,6 +31,28 @@ eventtype 6 name="work done" shape=end ends=5
     enum -5 name="EIO"
 `
 
+// A span ends with the thread that was killed in it, although that became known later, and one inside it does too. That is no fault.
+func TestSpansOfKilledThreadsEndWithThem(t *testing.T) {
+	rows := query(t, writtenWith(t, machine+typedTypes+`
+		+0 cpu0 state_cpu 2 prio=120
+		+5000 cpu0 exit 2 code=9 last
+		+5100 cpu0 switch 2 prev_state=X next=3
+		+9000 cpu0 typed 2 own=+5000 type=1 start=+1000 .path="/outer" .method=0 .size=0 .peer=0 .wait=0 open
+		+9000 cpu1 typed 2 own=+5000 type=1 start=+2000 .path="/inner" .method=0 .size=0 .peer=0 .wait=0 open
+		+9000 cpu1 typed 3 type=1 start=+3000 .path="/alive" .method=0 .size=0 .peer=0 .wait=0 open
+		end close=+9000
+	`, everything()), `select s.ts - 15000000000 as ts, s.dur, s.name from slice s join track t on s.track_id = t.id where t.name = 'requests' order by s.ts`,
+		`select s.name from slice s where s.name glob 'late*'`)
+	compare(t, "slices", rows[2], "ts dur name", `
+		1000 4000 /outer (open)
+		2000 3000 /inner (open)
+		3000 6000 /alive (open)
+	`)
+	if len(rows[3]) > 0 {
+		t.Errorf("there are faults: %v", rows[3])
+	}
+}
+
 // Events of types that the section defines are drawn by these types.
 func TestTypedEventsAreDrawn(t *testing.T) {
 	rows := query(t, writtenWith(t, machine+typedTypes+`

@@ -90,6 +90,10 @@ func TestSnapshotsAreTakenWhenConditionsHold(t *testing.T) {
 					must(t, cmd.Process.Signal(sig))
 					_ = cmd.Wait()
 				}
+				cmd := startNamed(t, "not-recorded", "/bin/sleep", "60")
+				time.Sleep(100 * time.Millisecond)
+				must(t, cmd.Process.Signal(syscall.SIGSEGV))
+				_ = cmd.Wait()
 			},
 			cause: func(t *testing.T, _ *tools.Recorder) {
 				cmd := startNamed(t, own+"bad", "/bin/sleep", "60")
@@ -225,6 +229,7 @@ func TestConditionsThatCannotHoldAreRefused(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for typed, want := range map[string]string{
 		"-F --snapshot-on nosuch":                                "--snapshot-on nosuch: no probe has the id nosuch; -U defines probes",
+		"-F --snapshot-on crsh":                                  "--snapshot-on crsh: no probe has the id crsh (did you mean crash?); -U defines probes",
 		"-F --snapshot-on slow:block:*>1s":                       "--snapshot-on slow:block:*>1s: these events are not recorded: add -f block",
 		"-F --snapshot-on slow:syscall:nosuch>1s -f syscall":     "--snapshot-on slow:syscall:nosuch>1s: no span of syscall that is recorded has such a name",
 		"-F --snapshot-on slow:syscall:write>1s -f syscall=read": "--snapshot-on slow:syscall:write>1s: no span of syscall that is recorded has such a name",
