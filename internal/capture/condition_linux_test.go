@@ -82,7 +82,7 @@ func switchRecord(at int64, prev, next, state uint32) []byte {
 	b := make([]byte, ringdata.SwitchSize)
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
-	b[ringdata.HdrKind] = ringdata.KindSwitch
+	b[ringdata.HdrKind], b[ringdata.HdrFlags] = ringdata.KindSwitch, ringdata.FlagSubject|ringdata.FlagObject
 	le.PutUint32(b[ringdata.HdrTID:], prev)
 	le.PutUint32(b[ringdata.SwitchNextTID:], next)
 	le.PutUint32(b[ringdata.SwitchPrevState:], state)
@@ -93,7 +93,7 @@ func wakingRecord(at int64, wakee uint32) []byte {
 	b := make([]byte, ringdata.WakingSize)
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
-	b[ringdata.HdrKind] = ringdata.KindWaking
+	b[ringdata.HdrKind], b[ringdata.HdrFlags] = ringdata.KindWaking, ringdata.FlagSubject|ringdata.FlagObject
 	le.PutUint32(b[ringdata.WakingWakeeTID:], wakee)
 	return b
 }
@@ -260,6 +260,26 @@ func TestThreadsAreFollowedWhenARingIsHeldBack(t *testing.T) {
 		if got := fmt.Sprint(found); got != c.want {
 			t.Errorf("%s: times off the CPU of %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// Of a thread that the filters leave out only what is next to others is recorded: it may have run in between.
+func TestThreadsThatFiltersLeaveOutAreNotFollowed(t *testing.T) {
+	times := newThreadTimes([]*Condition{{kind: onOffCPU, limit: 100e6}, {kind: onRunq, limit: 100e6}})
+	hide := func(b []byte, flag uint8) []byte {
+		b[ringdata.HdrFlags] &^= flag
+		return b
+	}
+	found := []uint32{}
+	for i, record := range [][]byte{
+		hide(switchRecord(1e9, 7, 8, 1), ringdata.FlagSubject), switchRecord(11e8, 8, 0, 1), hide(wakingRecord(12e8, 7), ringdata.FlagObject),
+		hide(switchRecord(14e8, 9, 7, 1), ringdata.FlagObject), hide(switchRecord(16e8, 7, 8, 0), ringdata.FlagSubject),
+	} {
+		times.take(record)
+		times.endRound(1e9+int64(i)*1e8, func(c threadCheck) { found = append(found, c.tid) })
+	}
+	if got := fmt.Sprint(found); got != "[8]" {
+		t.Errorf("threads %s were found, want 8 alone", got)
 	}
 }
 

@@ -192,29 +192,38 @@ func (t *threadTimes) take(b []byte) {
 	}
 }
 
+// apply takes the sides of a record that the filters select: what else the other threads do is not recorded.
 func (t *threadTimes) apply(b []byte) {
 	le := binary.LittleEndian
 	at := recordTime(b)
+	isSubject, isObject := b[ringdata.HdrFlags]&ringdata.FlagSubject != 0, b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	switch b[ringdata.HdrKind] {
-	case ringdata.KindWakeupNew:
-		t.entry(le.Uint32(b[ringdata.WakingWakeeTID:])).leave(at, true, false)
-		return
-	case ringdata.KindWaking:
-		// A thread that wakes itself was about to sleep, and runs on.
-		if tid := le.Uint32(b[ringdata.WakingWakeeTID:]); tid != le.Uint32(b[ringdata.HdrTID:]) {
-			t.entry(tid).wake(at)
+	case ringdata.KindWakeupNew, ringdata.KindWaking:
+		if isObject {
+			t.wake(b, at)
 		}
 		return
 	}
 	if len(b) < ringdata.SwitchSize {
 		return
 	}
-	if tid := le.Uint32(b[ringdata.HdrTID:]); tid != 0 {
+	if tid := le.Uint32(b[ringdata.HdrTID:]); tid != 0 && isSubject {
 		state := le.Uint32(b[ringdata.SwitchPrevState:])
 		t.entry(tid).leave(at, state == 0 || b[ringdata.HdrFlags]&ringdata.FlagPreempted != 0, state&taskDead != 0)
 	}
-	if tid := le.Uint32(b[ringdata.SwitchNextTID:]); tid != 0 {
+	if tid := le.Uint32(b[ringdata.SwitchNextTID:]); tid != 0 && isObject {
 		t.entry(tid).come(at)
+	}
+}
+
+// wake takes a waking.
+func (t *threadTimes) wake(b []byte, at int64) {
+	tid := binary.LittleEndian.Uint32(b[ringdata.WakingWakeeTID:])
+	switch {
+	case b[ringdata.HdrKind] == ringdata.KindWakeupNew:
+		t.entry(tid).leave(at, true, false)
+	case tid != binary.LittleEndian.Uint32(b[ringdata.HdrTID:]): // a thread that wakes itself was about to sleep, and runs on
+		t.entry(tid).wake(at)
 	}
 }
 
