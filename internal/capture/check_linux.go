@@ -58,6 +58,9 @@ func filesNeeded(cfg *Config) int {
 	n := 76 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
 	for _, p := range cfg.Kernel.Probes {
 		n += 1 + len(p.Sites) + breakpointFiles(cfg, p)
+		if p.Role == probe.Begin {
+			n++ // programs that write and remove open spans
+		}
 	}
 	n += cfg.Kernel.PMUFiles(cfg.CPUs)
 	for t := range cfg.Kernel.Sources.Types() {
