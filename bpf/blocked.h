@@ -6,13 +6,15 @@
 #ifndef WPROF_BLOCKED_H
 #define WPROF_BLOCKED_H
 
+volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
+
+#include "blockedpython.h"
+
 /* Shared by all runs of the iterator: user space reads one at a time. */
 #define BLOCKED_WORDS 1024
 static __u64 blocked_buf[BLOCKED_WORDS];
 
 _Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + STACK_FRAMES + TABLE_FRAMES + 2 <= BLOCKED_WORDS, "both parts fit");
-
-volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
 
 static __always_inline bool is_blocked(struct task_struct *task)
 {
@@ -126,16 +128,19 @@ static __always_inline bool read_wanted(struct blocked_walk *b)
 static long step_blocked(__u32 i, struct blocked_walk *b)
 {
 	struct unwind_walk *w = &blocked_state;
+	__u64 address = w->pc - w->is_return;
 
 	w->ended = w->pc ? END_NO_CODE : END_ROOT;
-	if (!enter_blocked_mapping(b, w->pc - w->is_return))
+	if (!enter_blocked_mapping(b, address))
 		return 1;
 	if (b->stepped) {
 		w->ended = END_DEPTH;
 		if (b->count >= TABLE_FRAMES || b->count >= table_depth)
 			return 1;
-		add_frame(b, w->pc);
+		add_frame(b, w->pc | (python_enabled ? note_python(w, address) : 0));
 		b->stepped = false;
+	} else if (python_enabled && b->count == 1) {
+		blocked_buf[bounded(b->first, BLOCKED_WORDS)] |= note_python(w, address);
 	}
 	w->ended = step_to_caller(w);
 	if (w->ended != END_DEPTH)
@@ -158,12 +163,20 @@ static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struc
 	return w->ended;
 }
 
+static __always_inline void walk_blocked_python(struct task_struct *task, struct rec_blocked *rec)
+{
+	if (python_enabled)
+		walk_listed_python(task, &blocked_state, rec);
+}
+
 #else
 
 static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
 {
 	return END_UNKNOWN;
 }
+
+static __always_inline void walk_blocked_python(struct task_struct *task, struct rec_blocked *rec) {}
 
 #endif
 
@@ -185,6 +198,7 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 	if (unwind_tables && !b.compat) {
 		rec->ended = walk_blocked_by_tables(&b, regs);
 		rec->cut |= rec->ended == END_ROOT ? 0 : BLOCKED_USER_CUT;
+		walk_blocked_python(task, rec);
 		return b.count;
 	}
 	bpf_loop(user_depth - 1, walk_frame, &b, 0);
@@ -192,8 +206,9 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 	return b.count;
 }
 
-/* Shared as blocked_buf is. */
+/* Shared as blocked_buf is: the stack of the program has no room for it. */
 static struct rec_wait blocked_wait;
+static struct rec_ident blocked_ident;
 
 /* As intern_wait() does in the thread itself. Returns false if nothing is known. */
 static __always_inline bool describe_blocked(struct task_struct *task)
@@ -228,20 +243,22 @@ int blocked(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct rec_blocked *rec = (struct rec_blocked *)blocked_buf;
 	__u32 kernel = 0, user = 0;
-	struct rec_ident ident;
 	unsigned long switches;
 	bool described = false;
 	long bytes;
 
-	if (ctx->meta->seq_num == 0)
+	if (ctx->meta->seq_num == 0) {
 		clock_offset = CLOCK_UNKNOWN;
+		if (python_enabled)
+			begin_python_listing();
+	}
 	if (!task || !is_blocked(task) || last_run_at(task) > closed_at)
 		return 0;
-	write_ident(&ident, task);
+	write_ident(&blocked_ident, task);
 	switches = task->nvcsw + task->nivcsw;
-	if (!switches || !ident_passes(&ident, task))
+	if (!switches || !ident_passes(&blocked_ident, task))
 		return 0;
-	rec->cut = rec->ended = 0;
+	rec->cut = rec->ended = rec->python_count = 0;
 	if (offcpu_kernel) {
 		bytes = bpf_get_task_stack(task, rec->addrs, STACK_FRAMES * sizeof(__u64), 0);
 		if (bytes > 0)
@@ -279,6 +296,8 @@ int blocked(struct bpf_iter__task *ctx)
 	if (described)
 		bpf_seq_write(ctx->meta->seq, &blocked_wait, sizeof(blocked_wait));
 	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, BLOCKED_WORDS) * sizeof(__u64));
+	if (python_enabled)
+		write_listed_python(ctx->meta->seq, rec->python_count);
 	return 0;
 }
 

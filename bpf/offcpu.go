@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +115,7 @@ func (t *Tracer) awaitProbe() error {
 func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
 
 // ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC
-// ns, back to back. Of one that has run meanwhile the stack is not right: it is called after the window has closed, or for the unwind
+// ns, back to back; before them a struct rec_code for each code object of Python that they have. Of one that has run meanwhile the stack is not right: it is called after the window has closed, or for the unwind
 // tables that the stacks need.
 func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 	if t.blocked == nil {
@@ -130,5 +131,16 @@ func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 	if err := t.collection.Variables["closed_at"].Set(uint64(since)); err != nil {
 		return fmt.Errorf("set the time of the window's end for the task iterator: %w", err)
 	}
-	return t.readIterator(t.blocked, w)
+	if t.unwind == nil || t.unwind.pythons == nil {
+		return t.readIterator(t.blocked, w)
+	}
+	var list bytes.Buffer
+	if err := t.readIterator(t.blocked, &list); err != nil {
+		return err
+	}
+	if err := t.writeListedCode(w); err != nil {
+		return err
+	}
+	_, err := list.WriteTo(w)
+	return err
 }

@@ -26,10 +26,10 @@ static long check_is_private(struct task_struct *task, struct vm_area_struct *ar
 }
 
 /*
- * Reads a part of a thread's stack or code; 0: it was read. Reading waits for mmap_lock, which a hung process may hold for writing for as long
- * as it hangs. bpf_find_vma() only tries the lock.
+ * Whether a part of a thread's memory can be read. Reading waits for mmap_lock, which a hung process may hold for writing for as long as it
+ * hangs. bpf_find_vma() only tries the lock.
  */
-static __always_inline long read_other(struct other_thread *other, void *to, __u32 size, __u64 at)
+static __always_inline bool is_readable(struct other_thread *other, __u32 size, __u64 at)
 {
 	long err;
 
@@ -39,7 +39,13 @@ static __always_inline long read_other(struct other_thread *other, void *to, __u
 	err = bpf_find_vma(other->task, at, check_is_private, other, 0);
 	if (err == -EBUSY)
 		other->locked = true;
-	if (err || !other->is_private)
+	return !err && other->is_private;
+}
+
+/* Reads a part of a thread's stack or code; 0: it was read. */
+static __always_inline long read_other(struct other_thread *other, void *to, __u32 size, __u64 at)
+{
+	if (!is_readable(other, size, at))
 		return -EFAULT;
 	return bpf_copy_from_user_task(to, size, (void *)at, other->task, 0);
 }

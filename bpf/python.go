@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 
@@ -29,9 +30,11 @@ const (
 // sizePython gives the maps their sizes: little memory if they are not needed.
 func (o *Options) sizePython(spec *ebpf.CollectionSpec) {
 	if !o.Unwind.Python.On {
-		// The programs refer to it, but what would use it is left out when they are loaded.
-		if m := spec.Maps["python_stacks"]; m != nil {
-			m.ValueSize, m.Key, m.Value = 8, nil, nil
+		// The programs refer to them, but what would use them is left out when they are loaded.
+		for _, name := range []string{"python_stacks", "python_listings"} {
+			if m := spec.Maps[name]; m != nil {
+				m.ValueSize, m.Key, m.Value = 8, nil, nil
+			}
 		}
 		return
 	}
@@ -102,6 +105,20 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
 	}
 	u.python = append(u.python, *in)
 	return number + 1, nil
+}
+
+// writeListedCode writes the code objects that the iterator over blocked threads has met: see blockedpython.h.
+func (t *Tracer) writeListedCode(w io.Writer) error {
+	var used uint32
+	if err := t.collection.Variables["python_listed"].Get(&used); err != nil || used == 0 {
+		return err
+	}
+	listing := make([]byte, t.collection.Maps["python_listings"].ValueSize())
+	if err := t.collection.Maps["python_listings"].Lookup(uint32(0), &listing); err != nil {
+		return fmt.Errorf("read the code objects of blocked threads: %w", err)
+	}
+	_, err := w.Write(listing[:min(int(used), len(listing))])
+	return err
 }
 
 // PythonCounts are statistics of walks over Python's frames: python_counts in python.h.

@@ -129,6 +129,7 @@ static __always_inline bool is_python_selected(struct task_struct *task)
 /* bpf_loop() only takes a pointer to the program's stack. What changes is in the map, so that the verifier does not follow it. */
 struct python_context {
 	struct python_stack *st;
+	struct other_thread other; /* of a walk over another thread's frames: see blockedpython.h */
 };
 
 static __always_inline const struct python *python_of(struct python_stack *st)
@@ -138,25 +139,50 @@ static __always_inline const struct python *python_of(struct python_stack *st)
 	return bpf_map_lookup_elem(&pythons, &file);
 }
 
-static __always_inline bool read_python(void *to, __u32 size, __u64 at)
+/* blockedpython.h */
+static __always_inline bool read_listed_python(struct python_context *ctx, void *to, __u32 size, const __u32 limit, __u64 at);
+static __always_inline bool list_python_code(struct python_context *ctx, const struct python *p, __u64 id);
+
+/*
+ * is_other is a constant: only sleepable programs may read the memory of another thread. So is limit, a power of two that a size that is no
+ * constant is less than, or else 0: the verifier forgets what it knew of the size before.
+ */
+static __always_inline bool read_python(struct python_context *ctx, const bool is_other, void *to, __u32 size, const __u32 limit, __u64 at)
 {
+	if (is_other)
+		return read_listed_python(ctx, to, size, limit, at);
 	return !bpf_probe_read_user(to, size, (void *)at);
 }
 
+static __always_inline bool read_python_word(struct python_context *ctx, const bool is_other, __u64 *to, __u64 at)
+{
+	return read_python(ctx, is_other, to, sizeof(*to), 0, at);
+}
+
 /* The innermost frame of the thread's state; 0: none. */
-static __always_inline __u64 python_innermost(const struct python *p, __u64 thread)
+static __always_inline __u64 python_innermost(struct python_context *ctx, const bool is_other, const struct python *p, __u64 thread)
 {
 	__u64 at = 0, frame = 0;
 
-	if (!read_python(&at, sizeof(at), thread + p->frame))
+	if (!read_python_word(ctx, is_other, &at, thread + p->frame))
 		return 0;
 	if (p->current < 0 || !at)
 		return at;
-	return read_python(&frame, sizeof(frame), at + (__u64)p->current) ? frame : 0;
+	return read_python_word(ctx, is_other, &frame, at + (__u64)p->current) ? frame : 0;
+}
+
+/* The innermost frame of a state that may be the thread's; 0: it is not, or has none. */
+static __always_inline __u64 frame_of_state(struct python_context *ctx, const bool is_other, const struct python *p, __u64 state)
+{
+	__u64 id = 0;
+
+	if (!state || !read_python_word(ctx, is_other, &id, state + p->thread_id) || id != ctx->st->self)
+		return 0;
+	return python_innermost(ctx, is_other, p, state);
 }
 
 /* Interpreters are listed the newest first, so that of several states with frames the first one is the running one. */
-static long python_next_thread(__u32 i, struct python_context *ctx)
+static __always_inline long next_python_thread(__u32 i, struct python_context *ctx, const bool is_other)
 {
 	struct python_stack *st = ctx->st;
 	const struct python *p;
@@ -170,29 +196,34 @@ static long python_next_thread(__u32 i, struct python_context *ctx)
 		return 1;
 	if (!st->thread) {
 		at = st->interpreter;
-		if (!at || !read_python(&st->thread, sizeof(st->thread), at + p->threads) ||
-		    !read_python(&st->interpreter, sizeof(st->interpreter), at + p->next_interpreter))
+		if (!at || !read_python_word(ctx, is_other, &st->thread, at + p->threads) ||
+		    !read_python_word(ctx, is_other, &st->interpreter, at + p->next_interpreter))
 			return 1;
 		st->several |= st->interpreter != 0;
 		return 0;
 	}
-	if (!read_python(&id, sizeof(id), st->thread + p->thread_id))
+	if (!read_python_word(ctx, is_other, &id, st->thread + p->thread_id))
 		return 1;
-	st->frame = id == st->self ? python_innermost(p, st->thread) : 0;
+	st->frame = id == st->self ? python_innermost(ctx, is_other, p, st->thread) : 0;
 	if (st->frame)
 		return 1;
-	return !read_python(&st->thread, sizeof(st->thread), st->thread + p->next_thread);
+	return !read_python_word(ctx, is_other, &st->thread, st->thread + p->next_thread);
 }
 
-static __always_inline void search_thread(struct python_stack *st, const struct python *p, struct python_thread *known)
+static long python_next_thread(__u32 i, struct python_context *ctx)
 {
-	struct python_context ctx = {st};
+	return next_python_thread(i, ctx, false);
+}
+
+static __always_inline void search_thread(struct python_context *ctx, struct python_thread *known)
+{
+	struct python_stack *st = ctx->st;
 	__u64 newest = st->interpreter;
 
 	st->thread = st->frame = 0;
 	st->steps = 0;
 	if (st->interpreter)
-		bpf_loop(PYTHON_SEARCH, python_next_thread, &ctx, 0);
+		bpf_loop(PYTHON_SEARCH, python_next_thread, ctx, 0);
 	known->process = st->seed;
 	known->tid = st->tid;
 	known->newest = newest;
@@ -204,26 +235,29 @@ static __always_inline void search_thread(struct python_stack *st, const struct 
 		__sync_fetch_and_add(&python_counts.searches, 1);
 }
 
-/* Finds the innermost frame of the running thread. */
-static __always_inline void start_python(struct python_stack *st, const struct python *p, bool in_loop)
+static __always_inline bool is_same_thread(const struct python_thread *known, const struct python_stack *st)
 {
+	return known->tid == st->tid && known->process == st->seed && known->newest == st->interpreter;
+}
+
+/* Finds the innermost frame of the running thread. */
+static __always_inline void start_python(struct python_context *ctx, const struct python *p, bool in_loop)
+{
+	struct python_stack *st = ctx->st;
 	__u32 slot = st->tid & (PYTHON_THREADS - 1);
 	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &slot);
-	__u64 id = 0, state;
 
 	st->frame = 0;
 	st->several = 0;
-	if (!known || !read_python(&st->interpreter, sizeof(st->interpreter), st->runtime + p->interpreters))
+	if (!known || !read_python_word(ctx, false, &st->interpreter, st->runtime + p->interpreters))
 		return;
-	if (known->tid != st->tid || known->process != st->seed || known->newest != st->interpreter || (known->several && known->state)) {
-		search_thread(st, p, known);
+	if (!is_same_thread(known, st) || (known->several && known->state)) {
+		search_thread(ctx, known);
 		return;
 	}
-	state = known->state;
-	if (state && read_python(&id, sizeof(id), state + p->thread_id) && id == st->self)
-		st->frame = python_innermost(p, state);
+	st->frame = frame_of_state(ctx, false, p, known->state);
 	if (!st->frame && bpf_ktime_get_ns() - known->searched >= (__u64)known->steps * (in_loop ? PYTHON_PATIENCE_IN_LOOP : PYTHON_PATIENCE))
-		search_thread(st, p, known);
+		search_thread(ctx, known);
 }
 
 struct python_text {
@@ -233,13 +267,14 @@ struct python_text {
 };
 
 /* What is to be copied of a str, less than limit bytes. */
-static __always_inline struct python_text python_text(const struct python *p, __u64 str, __u32 limit)
+static __always_inline struct python_text python_text(struct python_context *ctx, const bool is_other, const struct python *p, __u64 str, __u32 limit)
 {
 	struct python_text t = {};
 	__u64 length = 0, bytes;
 	__u32 state = 0;
 
-	if (!str || !read_python(&length, sizeof(length), str + p->text_length) || !read_python(&state, sizeof(state), str + p->text_state))
+	if (!str || !read_python_word(ctx, is_other, &length, str + p->text_length) ||
+	    !read_python(ctx, is_other, &state, sizeof(state), 0, str + p->text_state))
 		return t;
 	t.kind = (state >> 2 & 7) | (state >> 3 & 8); /* enum rec_code_text */
 	if (!(state & 1 << 5) || length > 1 << 20)
@@ -256,56 +291,67 @@ static __always_inline __u64 code_word(struct python_stack *st, __u16 at)
 	return *(volatile __u64 *)&st->code[bounded(at, PYTHON_CODE_BYTES) & ~7];
 }
 
-/* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */
-__noinline bool write_python_code(struct python_stack *st)
+/* Copies the text of one of the code object's names behind what is there. Returns its length, less than limit, a power of two. */
+static __always_inline __u32 copy_python_text(struct python_context *ctx, const bool is_other, const struct python_text *t, __u32 at, const __u32 limit)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), at = 0, size, length;
-	const struct python *p;
-	struct python_text t;
-	struct rec_code *rec, *def;
-	__u64 lines, count = 0;
+	__u32 length = bounded(t->bytes, limit);
 
-	if (!python_enabled || !st)
-		return false;
-	def = (struct rec_code *)st->def;
-	p = python_of(st);
-	if (!p)
-		return false;
+	if (length && !read_python(ctx, is_other, ctx->st->text + at, length, limit, t->at))
+		length = 0;
+	return bounded(length, limit);
+}
+
+/* Makes the definition of the code object in st->code. Returns its bytes of text. */
+static __always_inline __u32 define_python_code(struct python_context *ctx, const bool is_other, const struct python *p)
+{
+	struct python_stack *st = ctx->st;
+	struct rec_code *def = (struct rec_code *)st->def;
+	struct python_text t;
+	__u64 count = 0;
+	__u32 at;
+
 	def->pid = st->pid;
 	def->minor = p->minor;
 	def->first_line = code_word(st, p->first_line) >> (p->first_line & 4) * 8;
 
-	t = python_text(p, code_word(st, p->qualname), PYTHON_NAME);
-	length = bounded(t.bytes, PYTHON_NAME);
-	if (length && !read_python(st->text, length, t.at))
-		length = 0;
+	t = python_text(ctx, is_other, p, code_word(st, p->qualname), PYTHON_NAME);
 	def->name_kind = t.kind;
-	def->name_bytes = length;
-	at = bounded(length, PYTHON_NAME);
+	at = copy_python_text(ctx, is_other, &t, 0, PYTHON_NAME);
+	def->name_bytes = at;
 
-	t = python_text(p, code_word(st, p->filename), PYTHON_FILE);
-	length = bounded(t.bytes, PYTHON_FILE);
-	if (length && !read_python(st->text + at, length, t.at))
-		length = 0;
+	t = python_text(ctx, is_other, p, code_word(st, p->filename), PYTHON_FILE);
 	def->file_kind = t.kind;
-	def->file_bytes = length;
-	at += bounded(length, PYTHON_FILE);
+	def->file_bytes = copy_python_text(ctx, is_other, &t, at, PYTHON_FILE);
+	at += bounded(def->file_bytes, PYTHON_FILE);
 
-	lines = code_word(st, p->lines);
-	if (lines)
-		read_python(&count, sizeof(count), lines + p->bytes_length);
-	length = count < PYTHON_LINES ? count : PYTHON_LINES - 1;
-	length = bounded(length, PYTHON_LINES);
-	if (length && !read_python(st->text + at, length, lines + p->bytes))
-		length = 0;
-	at += bounded(length, PYTHON_LINES);
+	t.at = code_word(st, p->lines);
+	if (t.at)
+		read_python_word(ctx, is_other, &count, t.at + p->bytes_length);
+	t.bytes = count < PYTHON_LINES ? count : PYTHON_LINES - 1;
+	t.at += p->bytes;
+	return at + copy_python_text(ctx, is_other, &t, at, PYTHON_LINES);
+}
 
-	size = sizeof(*rec) + at;
+/* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */
+__noinline bool write_python_code(struct python_stack *st)
+{
+	struct python_context ctx = {.st = st};
+	__u32 cpu = bpf_get_smp_processor_id(), size;
+	const struct python *p;
+	struct rec_code *rec, *def;
+
+	if (!python_enabled || !st)
+		return false;
+	p = python_of(st);
+	if (!p)
+		return false;
+	size = sizeof(*rec) + define_python_code(&ctx, false, p);
 	rec = claim_here(cpu, size);
 	if (!rec) {
 		count_loss(cpu, REC_CODE);
 		return false;
 	}
+	def = (struct rec_code *)st->def;
 	fill_header(&def->hdr, REC_CODE, 0, cpu, st->tid);
 	bpf_probe_read_kernel(rec, size, def);
 	submit(rec, size);
@@ -314,16 +360,35 @@ __noinline bool write_python_code(struct python_stack *st)
 	return true;
 }
 
+/* Whether the code object in st->code has its definition, under an id. */
+static __always_inline bool is_python_defined(struct python_context *ctx, const bool is_other, const struct python *p, __u64 id)
+{
+	struct stack_mark mark;
+
+	((struct rec_code *)ctx->st->def)->id = id;
+	if (is_other)
+		return list_python_code(ctx, p, id);
+	mark = stack_mark_of(id << 1);
+	if (!mark.at)
+		return false;
+	if (*mark.at == mark.value)
+		return true;
+	if (!write_python_code(ctx->st))
+		return false;
+	*mark.at = mark.value;
+	return true;
+}
+
 /*
  * The word of a frame without PYTHON_ENDS: the hash of its code object, which is defined if it was not in this generation. 0: it is code that
  * the interpreter has made for itself, which has one string for all names (_Py_MakeShimCode() in CPython).
  */
-static __always_inline __u64 python_word(struct python_stack *st, const struct python *p, __u64 code, __u64 at)
+static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at)
 {
+	struct python_stack *st = ctx->st;
 	__u64 id, filename, qualname;
-	struct stack_mark mark;
 
-	if (!code || !read_python(st->code, bounded(p->code_bytes, PYTHON_CODE_BYTES), code))
+	if (!code || !read_python(ctx, is_other, st->code, bounded(p->code_bytes, PYTHON_CODE_BYTES), PYTHON_CODE_BYTES, code))
 		return PYTHON_FRAME;
 	filename = code_word(st, p->filename);
 	qualname = code_word(st, p->qualname);
@@ -333,15 +398,8 @@ static __always_inline __u64 python_word(struct python_stack *st, const struct p
 	id = mix64(id ^ qualname);
 	id = mix64(id ^ code_word(st, p->lines));
 	id = mix64(id ^ code_word(st, p->first_line)) >> PYTHON_CODE_SHIFT | 1;
-	mark = stack_mark_of(id << 1);
-	if (!mark.at)
+	if (!is_python_defined(ctx, is_other, p, id))
 		return PYTHON_FRAME;
-	if (*mark.at != mark.value) {
-		((struct rec_code *)st->def)->id = id;
-		if (!write_python_code(st))
-			return PYTHON_FRAME;
-		*mark.at = mark.value;
-	}
 	if (p->instructions)
 		at = (__s64)(at - code - p->instructions) >> 1;
 	else
@@ -378,7 +436,7 @@ static __always_inline __u64 frame_word(struct python_stack *st, __u16 at)
 	return *(volatile __u64 *)&st->bytes[bounded(at, PYTHON_FRAME_BYTES) & ~7];
 }
 
-static long python_step(__u32 i, struct python_context *ctx)
+static __always_inline long step_python(__u32 i, struct python_context *ctx, const bool is_other)
 {
 	struct python_stack *st = ctx->st;
 	const struct python *p;
@@ -394,7 +452,7 @@ static long python_step(__u32 i, struct python_context *ctx)
 	if (!st->frame)
 		return 1;
 	st->ended = PYTHON_UNREADABLE;
-	if (!read_python(st->bytes, bounded(p->frame_bytes, PYTHON_FRAME_BYTES), st->frame))
+	if (!read_python(ctx, is_other, st->bytes, bounded(p->frame_bytes, PYTHON_FRAME_BYTES), PYTHON_FRAME_BYTES, st->frame))
 		return 1;
 	st->ended = PYTHON_DEEPER;
 	owner = *(volatile __u8 *)&st->bytes[bounded(p->owner, PYTHON_FRAME_BYTES)];
@@ -403,7 +461,7 @@ static long python_step(__u32 i, struct python_context *ctx)
 		end_python_run(st);
 		return 0;
 	}
-	word = python_word(st, p, frame_word(st, p->code), frame_word(st, p->instruction));
+	word = python_word(ctx, is_other, p, frame_word(st, p->code), frame_word(st, p->instruction));
 	if (p->ends == PYTHON_ENDS_ALWAYS || (p->ends == PYTHON_ENDS_AT_ENTRY && owner))
 		word |= PYTHON_ENDS;
 	if (word)
@@ -411,11 +469,42 @@ static long python_step(__u32 i, struct python_context *ctx)
 	return 0;
 }
 
+static long python_step(__u32 i, struct python_context *ctx)
+{
+	return step_python(i, ctx, false);
+}
+
+/* Prepares a walk over the frames of a thread, whose native stack was walked. */
+static __always_inline const struct python *begin_python(struct python_stack *st, const struct unwind_walk *w, struct task_struct *task)
+{
+	const struct python *p;
+
+	st->file = w->python - 1;
+	p = python_of(st);
+	if (!p)
+		return NULL;
+	st->count = 0;
+	st->seed = user_seed(task);
+	st->pid = task->tgid;
+	st->tid = task->pid;
+	st->self = task->thread.fsbase;
+	st->runtime = w->python_from + p->runtime;
+	return p;
+}
+
+/* enum rec_python_end of the walk. */
+static __always_inline __u8 python_end(const struct python_stack *st)
+{
+	if (!*(volatile __u32 *)&st->count)
+		return PYTHON_NONE;
+	return st->several ? PYTHON_DEEPER : st->ended;
+}
+
 /* Takes Python's frames of the running thread, whose user stack is in the scratch buffer. */
 __noinline int walk_python(struct scratch *s)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct python_context ctx;
+	struct python_context ctx = {};
 	const struct python *p;
 	__u64 begin = 0;
 
@@ -426,28 +515,20 @@ __noinline int walk_python(struct scratch *s)
 		return 0;
 	if (unwind_counted)
 		begin = bpf_ktime_get_ns();
-	ctx.st->file = s->walk.python - 1;
-	p = python_of(ctx.st);
+	p = begin_python(ctx.st, &s->walk, task);
 	if (!p)
 		return 0;
-	ctx.st->count = 0;
-	ctx.st->seed = user_seed(task);
-	ctx.st->pid = task->tgid;
-	ctx.st->tid = task->pid;
-	ctx.st->self = task->thread.fsbase;
-	ctx.st->runtime = s->walk.python_from + p->runtime;
-	start_python(ctx.st, p, s->walk.in_python_loop);
+	start_python(&ctx, p, s->walk.in_python_loop);
 	if (ctx.st->frame)
 		bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
 	/* One that was called from another interpreter has its callers there. */
 	if (ctx.st->several && ctx.st->thread) {
-		read_python(&ctx.st->thread, sizeof(ctx.st->thread), ctx.st->thread + p->next_thread);
+		read_python_word(&ctx, false, &ctx.st->thread, ctx.st->thread + p->next_thread);
 		bpf_loop(PYTHON_SEARCH, python_next_thread, &ctx, 0);
 		if (ctx.st->frame)
 			bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
 	}
-	if (*(volatile __u32 *)&ctx.st->count)
-		s->python = ctx.st->several ? PYTHON_DEEPER : ctx.st->ended;
+	s->python = python_end(ctx.st);
 	if (unwind_counted) {
 		__sync_fetch_and_add(&python_counts.stacks, 1);
 		__sync_fetch_and_add(&python_counts.frames, *(volatile __u32 *)&ctx.st->count);

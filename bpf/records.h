@@ -312,7 +312,10 @@ enum rec_code_text {
 	CODE_ASCII = 8,
 };
 
-/* A code object of Python. It is written as a rec_stack is, before the first stack with it. */
+/*
+ * A code object of Python. It is written as a rec_stack is, before the first stack with it; those that only blocked threads have are in the list
+ * of these, each with its bytes in hdr.tid.
+ */
 struct rec_code {
 	struct rec_hdr hdr;
 	__u64 id;
@@ -385,6 +388,7 @@ struct rec_wait {
 enum blocked_cut {
 	BLOCKED_KERNEL_CUT = 1, /* it is deeper */
 	BLOCKED_USER_CUT = 2,	/* it is deeper, does not reach its root, or its memory was locked */
+	BLOCKED_PYTHON_WHOLE = 4, /* Python's frames reach the thread's first one */
 };
 
 struct rec_blocked {
@@ -393,7 +397,7 @@ struct rec_blocked {
 	__u32 pid;
 	__u8 cut;	/* enum blocked_cut */
 	__u8 ended;	/* the user's part: enum stack_end */
-	__u16 pad;
+	__u16 python_count; /* words of Python's frames, as in a rec_stack, which follow the addresses */
 	__u32 kernel_count;
 	__u32 user_count;
 	__u64 since_ns; /* as in rec_task */

@@ -44,6 +44,7 @@ const (
 	wprofMapProbeStates                 = "probe_states"
 	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapProbeWatched                = "probe_watched"
+	wprofMapPythonListings              = "python_listings"
 	wprofMapPythonStacks                = "python_stacks"
 	wprofMapQueueCounts                 = "queue_counts"
 	wprofMapQueued                      = "queued"
@@ -220,6 +221,7 @@ const (
 	wprofVarProbeSpanBytes              = "probe_span_bytes"
 	wprofVarProbeUser                   = "probe_user"
 	wprofVarPythonEnabled               = "python_enabled"
+	wprofVarPythonListed                = "python_listed"
 	wprofVarRecords                     = "records"
 	wprofVarRingBytes                   = "ring_bytes"
 	wprofVarRingChunks                  = "ring_chunks"
@@ -447,6 +449,7 @@ type wprofMapSpecs struct {
 	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
+	PythonListings *ebpf.MapSpec `ebpf:"python_listings"`
 	PythonStacks   *ebpf.MapSpec `ebpf:"python_stacks"`
 	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
 	Queued         *ebpf.MapSpec `ebpf:"queued"`
@@ -511,6 +514,7 @@ type wprofVariableSpecs struct {
 	ProbeSpanBytes   *ebpf.VariableSpec `ebpf:"probe_span_bytes"`
 	ProbeUser        *ebpf.VariableSpec `ebpf:"probe_user"`
 	PythonEnabled    *ebpf.VariableSpec `ebpf:"python_enabled"`
+	PythonListed     *ebpf.VariableSpec `ebpf:"python_listed"`
 	Records          *ebpf.VariableSpec `ebpf:"records"`
 	RingBytes        *ebpf.VariableSpec `ebpf:"ring_bytes"`
 	RingChunks       *ebpf.VariableSpec `ebpf:"ring_chunks"`
@@ -592,6 +596,7 @@ type wprofMaps struct {
 	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
+	PythonListings *ebpf.Map `ebpf:"python_listings"`
 	PythonStacks   *ebpf.Map `ebpf:"python_stacks"`
 	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
 	Queued         *ebpf.Map `ebpf:"queued"`
@@ -642,6 +647,7 @@ func (m *wprofMaps) Close() error {
 		m.ProbeStates,
 		m.ProbeTotals,
 		m.ProbeWatched,
+		m.PythonListings,
 		m.PythonStacks,
 		m.QueueCounts,
 		m.Queued,
@@ -707,6 +713,7 @@ type wprofVariables struct {
 	ProbeSpanBytes   *ebpf.Variable `ebpf:"probe_span_bytes"`
 	ProbeUser        *ebpf.Variable `ebpf:"probe_user"`
 	PythonEnabled    *ebpf.Variable `ebpf:"python_enabled"`
+	PythonListed     *ebpf.Variable `ebpf:"python_listed"`
 	Records          *ebpf.Variable `ebpf:"records"`
 	RingBytes        *ebpf.Variable `ebpf:"ring_bytes"`
 	RingChunks       *ebpf.Variable `ebpf:"ring_chunks"`

@@ -45,6 +45,7 @@ const (
 	wprofMapProbeStates                 = "probe_states"
 	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapProbeWatched                = "probe_watched"
+	wprofMapPythonListings              = "python_listings"
 	wprofMapPythonStacks                = "python_stacks"
 	wprofMapPythonThreads               = "python_threads"
 	wprofMapPythons                     = "pythons"
@@ -232,6 +233,7 @@ const (
 	wprofVarProbeUser                   = "probe_user"
 	wprofVarPythonCounts                = "python_counts"
 	wprofVarPythonEnabled               = "python_enabled"
+	wprofVarPythonListed                = "python_listed"
 	wprofVarPythonName                  = "python_name"
 	wprofVarPythonNamed                 = "python_named"
 	wprofVarPythonPid                   = "python_pid"
@@ -464,6 +466,7 @@ type wprofMapSpecs struct {
 	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
+	PythonListings *ebpf.MapSpec `ebpf:"python_listings"`
 	PythonStacks   *ebpf.MapSpec `ebpf:"python_stacks"`
 	PythonThreads  *ebpf.MapSpec `ebpf:"python_threads"`
 	Pythons        *ebpf.MapSpec `ebpf:"pythons"`
@@ -539,6 +542,7 @@ type wprofVariableSpecs struct {
 	ProbeUser            *ebpf.VariableSpec `ebpf:"probe_user"`
 	PythonCounts         *ebpf.VariableSpec `ebpf:"python_counts"`
 	PythonEnabled        *ebpf.VariableSpec `ebpf:"python_enabled"`
+	PythonListed         *ebpf.VariableSpec `ebpf:"python_listed"`
 	PythonName           *ebpf.VariableSpec `ebpf:"python_name"`
 	PythonNamed          *ebpf.VariableSpec `ebpf:"python_named"`
 	PythonPid            *ebpf.VariableSpec `ebpf:"python_pid"`
@@ -625,6 +629,7 @@ type wprofMaps struct {
 	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
 	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
 	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
+	PythonListings *ebpf.Map `ebpf:"python_listings"`
 	PythonStacks   *ebpf.Map `ebpf:"python_stacks"`
 	PythonThreads  *ebpf.Map `ebpf:"python_threads"`
 	Pythons        *ebpf.Map `ebpf:"pythons"`
@@ -682,6 +687,7 @@ func (m *wprofMaps) Close() error {
 		m.ProbeStates,
 		m.ProbeTotals,
 		m.ProbeWatched,
+		m.PythonListings,
 		m.PythonStacks,
 		m.PythonThreads,
 		m.Pythons,
@@ -758,6 +764,7 @@ type wprofVariables struct {
 	ProbeUser            *ebpf.Variable `ebpf:"probe_user"`
 	PythonCounts         *ebpf.Variable `ebpf:"python_counts"`
 	PythonEnabled        *ebpf.Variable `ebpf:"python_enabled"`
+	PythonListed         *ebpf.Variable `ebpf:"python_listed"`
 	PythonName           *ebpf.Variable `ebpf:"python_name"`
 	PythonNamed          *ebpf.Variable `ebpf:"python_named"`
 	PythonPid            *ebpf.Variable `ebpf:"python_pid"`

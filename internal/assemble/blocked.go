@@ -11,7 +11,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// eachBlocked calls take with every rec_blocked and rec_wait of the lists in some chunks.
+// eachBlocked calls take with every rec_blocked, rec_wait and rec_code of the lists in some chunks.
 func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) error {
 	for i := range lists {
 		b, err := in.Payload(&lists[i])
@@ -42,8 +42,12 @@ func (f *finaliser) setBlockedStacks(end int64) error {
 	var wait []byte // the last rec_wait, which comes before its thread's rec_blocked
 	return eachBlocked(f.in, f.blocked, func(b []byte) {
 		le := binary.LittleEndian
-		if b[ringdata.HdrKind] == ringdata.KindWait {
+		switch b[ringdata.HdrKind] {
+		case ringdata.KindWait:
 			wait = bytes.Clone(b)
+			return
+		case ringdata.KindCode:
+			f.apply.code.python.keep(b)
 			return
 		}
 		described := wait
@@ -85,9 +89,11 @@ func blockedStacks(shared *arena, b []byte) (kernel, user *stackDef) {
 	if kernel != nil {
 		kernel.called = true
 	}
-	user = newStackDef(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
+	words := split + 8*int(le.Uint32(b[ringdata.BlockedUserCount:]))
+	user = newStackDef(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:words], cut&2 != 0)
 	if user != nil {
 		user.end = format.StackEnd(b[ringdata.BlockedEnded])
+		user.python, user.whole = bytes.Clone(b[words:]), cut&4 != 0
 	}
 	return kernel, user
 }

@@ -176,7 +176,8 @@ func (g *gatherer) takeBlocked(b []byte) {
 	}
 	split := ringdata.BlockedAddrs + 8*int(binary.LittleEndian.Uint32(b[ringdata.BlockedKernelCount:]))
 	g.notePlaces(0, b[ringdata.BlockedAddrs:split], true)
-	g.notePlaces(binary.LittleEndian.Uint32(b[ringdata.BlockedPID:]), b[split:], false)
+	words := split + 8*int(binary.LittleEndian.Uint32(b[ringdata.BlockedUserCount:]))
+	g.notePlaces(binary.LittleEndian.Uint32(b[ringdata.BlockedPID:]), b[split:words], false)
 }
 
 func (g *gatherer) takeMapping(b []byte, at int64) error {

@@ -76,6 +76,20 @@ func TestPythonReplacesTheLoop(t *testing.T) {
 	}
 }
 
+// A thread that is blocked when the window closes has its frames, and names that only the list of such threads has.
+func TestPythonOfBlockedThreads(t *testing.T) {
+	text := pythonText + fmt.Sprintf(`0: 3200 switch cpu=0 prev=10 next=0 state=1
+round 4000
+listedcode pid=10 id=0x4 minor=10 name=waits file=/srv/app.py first=40 lines=0401
+blocked tid=10 ended=%d cut=4 user=0x600010,%#x,0x600030 python=%#x,%#x
+end 4100
+`, format.StackEnd_STACK_END_ROOT, uint64(loop), pythonWord(4, 0, false), pythonWord(1, 0, true))
+	const want = "/bin/plain;app.outer:11;app.waits:41;/bin/plain"
+	if got := lastStack(t, text); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // A thread that comes back after generations has the names of the stack with which it left.
 func TestPythonCodeOutlivesGenerations(t *testing.T) {
 	p := newPythonTable()
@@ -111,7 +125,7 @@ func listed(words []uint64) string {
 	return strings.Join(all, ",")
 }
 
-// lastStack returns the frames of the last sample: functions of Python with their lines, others by their modules.
+// lastStack returns the frames of the last sample, or of the thread that is blocked at the end: functions of Python with their lines, others by their modules.
 func lastStack(t *testing.T, text string) string {
 	t.Helper()
 	var stream bytes.Buffer
@@ -131,11 +145,18 @@ func lastStack(t *testing.T, text string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind != format.KindSample {
+		id := format.StackID(0)
+		switch {
+		case e.Kind == format.KindSample:
+			id = e.Sample().Stack()
+		case e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0:
+			id, _ = e.StateThread().Stack()
+		}
+		if r.Stack(id) == nil {
 			continue
 		}
 		last = nil
-		for _, id := range r.Stack(e.Sample().Stack()).Frames {
+		for _, id := range r.Stack(id).Frames {
 			f := r.Frame(id)
 			name := string(r.Module(f.Module).GetPath())
 			if len(f.Lines) > 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,8 @@ import (
 //	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
 //	                               command, kept, jit, function and gone
 //	blocked tid=10 pid=10 kernel=0xffffffff81000510 user=0x400456
-//	                               a thread of the list that is made when the window has closed
+//	                               a thread of the list that is made when the window has closed; python=... are words of frames
+//	listedcode pid=10 id=0x1 ...   a code object of that list, as a record "code"
 //	lost cpu=0 kind=1 count=3 from=1200 cause=tail
 //	end 2000                       with these losses
 //
@@ -180,6 +182,13 @@ func (p *spoolText) line(words []string, path string) error {
 		})
 	case "blocked":
 		p.blocked = append(p.blocked, f.blocked()...)
+	case "listedcode":
+		code, err := recordOf("code", 0, f)
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(code[ringdata.HdrTID:], uint32(len(code)))
+		p.blocked = append(p.blocked, code...)
 	case "end":
 		if err := p.w.Blocked(p.blocked); err != nil {
 			return err
@@ -393,12 +402,14 @@ func (f fields) task() []byte {
 
 func (f fields) blocked() []byte {
 	le := binary.LittleEndian
-	kernel, user := f.addresses("kernel"), f.addresses("user")
+	kernel, user, python := f.addresses("kernel"), f.addresses("user"), f.addresses("python")
 	b := make([]byte, ringdata.BlockedSize)
 	header(b, f.number("at"), ringdata.KindBlocked, ringdata.FlagSubject, 0, uint32(f.number("tid")))
 	le.PutUint64(b[ringdata.BlockedStartNS:], uint64(f.or("start", 10*f.number("tid"))))
 	le.PutUint32(b[ringdata.BlockedPID:], uint32(f.or("pid", f.number("tid"))))
 	b[ringdata.BlockedCut] = uint8(f.number("cut"))
+	b[ringdata.BlockedEnded] = uint8(f.number("ended"))
+	le.PutUint16(b[ringdata.BlockedPythonCount:], uint16(len(python)))
 	le.PutUint32(b[ringdata.BlockedKernelCount:], uint32(len(kernel)))
 	le.PutUint32(b[ringdata.BlockedUserCount:], uint32(len(user)))
 	le.PutUint32(b[ringdata.BlockedState:], uint32(f.or("state", 1)))
@@ -407,7 +418,7 @@ func (f fields) blocked() []byte {
 		b[ringdata.HdrFlags] |= ringdata.FlagSince
 		le.PutUint64(b[ringdata.BlockedSinceNS:], uint64(since))
 	}
-	for _, address := range append(kernel, user...) {
+	for _, address := range slices.Concat(kernel, user, python) {
 		b = le.AppendUint64(b, address)
 	}
 	return b

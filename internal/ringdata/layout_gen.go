@@ -225,7 +225,7 @@ const (
 	BlockedPID         = 24
 	BlockedCut         = 28
 	BlockedEnded       = 29
-	BlockedPad         = 30
+	BlockedPythonCount = 30
 	BlockedKernelCount = 32
 	BlockedUserCount   = 36
 	BlockedSinceNS     = 40

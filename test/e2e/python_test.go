@@ -44,24 +44,6 @@ type pythonLog struct {
 	Children []int32 // that it has forked
 }
 
-// pythons are the interpreters of this machine: Debian's, and those that pyenv has built.
-func pythons(t *testing.T) (all []string) {
-	t.Helper()
-	home, _ := os.UserHomeDir()
-	for _, pattern := range []string{"/usr/bin/python3", filepath.Join(home, ".pyenv/versions/3.*/bin/python3")} {
-		found, _ := filepath.Glob(pattern)
-		for _, python := range found {
-			if err := exec.Command(python, "-c", "import sys; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 13))").Run(); err == nil {
-				all = append(all, python)
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Skip("python3 is not installed")
-	}
-	return all
-}
-
 // Each stack that is taken of a Python program is the one that the program itself says it was in.
 func TestPythonStacksAreThoseOfTheProgram(t *testing.T) {
 	tools.NeedPrivilege(t)
@@ -69,7 +51,7 @@ func TestPythonStacksAreThoseOfTheProgram(t *testing.T) {
 	capture := tools.Record(t, filepath.Join(t.TempDir(), "python.wprof"), []string{"-f", "py-stacks", "-Stimer=1khz", "--stacks=+offcpu", "--offcpu-min=0"}, func() {
 		var running sync.WaitGroup
 		var mu sync.Mutex
-		for _, python := range pythons(t) {
+		for _, python := range tools.Pythons(t) {
 			running.Go(func() {
 				out, err := exec.Command(python, "testdata/python/truth.py").Output()
 				var log pythonLog
@@ -183,6 +165,76 @@ func checkChildren(t *testing.T, children []int32, taken map[int32][]takenStack)
 	if named < len(children)*9/10 {
 		t.Errorf("%d of %d children have a stack of where they waited", named, len(children))
 	}
+}
+
+// Threads that are blocked when the window closes have the stack that the program says they block in, whether they have run in the window or not.
+func TestBlockedThreadsHavePythonsFrames(t *testing.T) {
+	tools.NeedPrivilege(t)
+	var running []*exec.Cmd
+	said := map[string][]pythonStay{}
+	start := func(when string) {
+		for _, python := range tools.Pythons(t) {
+			for _, interpreters := range []string{"one", "sub"} {
+				cmd, stays := startBlocks(t, python, interpreters)
+				running = append(running, cmd)
+				said[fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), when, interpreters)] = stays
+			}
+		}
+	}
+	start("before")
+	capture := tools.Record(t, filepath.Join(t.TempDir(), "python.wprof"), []string{"-f", "py-stacks"}, func() { start("in") })
+	for _, cmd := range running {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	blocked := blockedPythonStacks(t, capture)
+	for name, stays := range said {
+		t.Run(name, func(t *testing.T) {
+			for _, stay := range stays {
+				s, ok := blocked[stay.TID]
+				if !ok || len(s) != 1 || !slices.EqualFunc(s[0].frames, stay.Stack, sameFrame) || strings.Contains(s[0].outer, "_PyEval_EvalFrame") {
+					t.Errorf("%d: recorded %+v\nthe program says\n%s", stay.TID, s, lines(stay.Stack))
+				}
+			}
+		})
+	}
+}
+
+// startBlocks starts a program whose threads block, and returns what it says about them.
+func startBlocks(t *testing.T, python, interpreters string) (*exec.Cmd, []pythonStay) {
+	t.Helper()
+	cmd := exec.Command(python, "testdata/python/blocks.py", interpreters)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	var log pythonLog
+	if err := json.NewDecoder(out).Decode(&log); err != nil {
+		t.Fatalf("%s: %v", python, err)
+	}
+	return cmd, log.Stays
+}
+
+// blockedPythonStacks are the stacks of threads that are blocked at the end of a capture.
+func blockedPythonStacks(t *testing.T, capture string) map[int32][]takenStack {
+	t.Helper()
+	all := map[int32][]takenStack{}
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
+		if e.Kind == format.KindStateThread && e.Flags&format.FlagOpen != 0 {
+			if stack, ok := e.StateThread().Stack(); ok {
+				addPython(all, r, e.Task, e.Time, stack)
+			}
+		}
+	}, func(*format.Reader) {})
+	return all
 }
 
 // isIn reports whether a stack is one of the place.
