@@ -68,7 +68,9 @@ type pythonFile struct {
 	Filename, Qualname, FirstLine, Lines                                     uint16
 	TextLength, TextState, ASCII, Compact, BytesLength, Bytes, FrameB, CodeB uint16
 	Ends, Minor                                                              uint8
-	_                                                                        [6]uint8
+	Copy, Copies                                                             uint16
+	TextKind                                                                 uint8
+	_                                                                        uint8
 }
 
 // addPython stores an interpreter for the programs. It returns its number, and 1; 0: there are too many.
@@ -92,6 +94,7 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
 		Filename: uint16(l.Filename), Qualname: uint16(l.Qualname), FirstLine: uint16(l.FirstLine), Lines: uint16(l.Lines),
 		TextLength: uint16(l.TextLength), TextState: uint16(l.TextState), ASCII: uint16(l.ASCII), Compact: uint16(l.Compact),
 		BytesLength: uint16(l.BytesLength), Bytes: uint16(l.Bytes), Ends: uint8(l.Ends), Minor: uint8(l.Minor),
+		Copy: uint16(l.Copy), Copies: uint16(l.Copies), TextKind: uint8(l.TextKind),
 	}
 	if l.HasCurrent {
 		f.Current = int32(l.Current)

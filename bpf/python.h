@@ -44,7 +44,9 @@ struct python {
 	__u16 bytes_length, bytes;
 	__u16 frame_bytes, code_bytes;
 	__u8 ends, minor;
-	__u8 pad[6];
+	__u16 copy, copies; /* 0: there are none */
+	__u8 text_kind;
+	__u8 pad;
 };
 
 struct {
@@ -276,8 +278,9 @@ static __always_inline struct python_text python_text(struct python_context *ctx
 	if (!str || !read_python_word(ctx, is_other, &length, str + p->text_length) ||
 	    !read_python(ctx, is_other, &state, sizeof(state), 0, str + p->text_state))
 		return t;
-	t.kind = (state >> 2 & 7) | (state >> 3 & 8); /* enum rec_code_text */
-	if (!(state & 1 << 5) || length > 1 << 20)
+	state >>= p->text_kind & 31;
+	t.kind = (state & 7) | (state >> 1 & 8); /* enum rec_code_text */
+	if (!(state & 1 << 3) || length > 1 << 20)
 		return t;
 	bytes = length * (t.kind & 7);
 	t.bytes = bytes < limit ? bytes : limit - 1;
@@ -379,14 +382,27 @@ static __always_inline bool is_python_defined(struct python_context *ctx, const 
 	return true;
 }
 
+/* Where the instructions of the code object in st->code are that a frame executes: its own, or a copy of them that its thread has. */
+static __always_inline __u64 python_instructions(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 copy)
+{
+	__u64 copies, at;
+
+	if (!copy)
+		return code + p->instructions;
+	copies = code_word(ctx->st, p->copies) + sizeof(__u64); /* after their number */
+	return read_python_word(ctx, is_other, &at, copies + copy * sizeof(__u64)) ? at : 0;
+}
+
 /*
  * The word of a frame without PYTHON_ENDS: the hash of its code object, which is defined if it was not in this generation. 0: it is code that
  * the interpreter has made for itself, which has one string for all names (_Py_MakeShimCode() in CPython).
  */
-static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at)
+static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at, __u32 copy)
 {
 	struct python_stack *st = ctx->st;
 	__u64 id, filename, qualname;
+
+	code &= ~7ULL; /* since 3.14 the lowest bits say who owns the reference */
 
 	if (!code || !read_python(ctx, is_other, st->code, bounded(p->code_bytes, PYTHON_CODE_BYTES), PYTHON_CODE_BYTES, code))
 		return PYTHON_FRAME;
@@ -401,7 +417,7 @@ static __always_inline __u64 python_word(struct python_context *ctx, const bool 
 	if (!is_python_defined(ctx, is_other, p, id))
 		return PYTHON_FRAME;
 	if (p->instructions)
-		at = (__s64)(at - code - p->instructions) >> 1;
+		at = (__s64)(at - python_instructions(ctx, is_other, p, code, copy)) >> 1;
 	else
 		at = (__s64)(__s32)at;
 	if ((__s64)at < 0)
@@ -440,6 +456,7 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 {
 	struct python_stack *st = ctx->st;
 	const struct python *p;
+	__u32 copy = 0;
 	__u64 word;
 	__u8 owner;
 
@@ -461,7 +478,9 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 		end_python_run(st);
 		return 0;
 	}
-	word = python_word(ctx, is_other, p, frame_word(st, p->code), frame_word(st, p->instruction));
+	if (p->copies)
+		copy = frame_word(st, p->copy) >> (p->copy & 4) * 8;
+	word = python_word(ctx, is_other, p, frame_word(st, p->code), frame_word(st, p->instruction), copy);
 	if (p->ends == PYTHON_ENDS_ALWAYS || (p->ends == PYTHON_ENDS_AT_ENTRY && owner))
 		word |= PYTHON_ENDS;
 	if (word)

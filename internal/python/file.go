@@ -123,7 +123,7 @@ var ErrUnknown = errors.New("this Python is not known")
 
 func known(minor int, l *Layout) (*Layout, error) {
 	if l == nil {
-		return nil, fmt.Errorf("%w: version 3.%d, or built without its global lock", ErrUnknown, minor)
+		return nil, fmt.Errorf("%w: version 3.%d", ErrUnknown, minor)
 	}
 	return l, nil
 }

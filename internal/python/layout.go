@@ -22,6 +22,7 @@ type Layout struct {
 	Code        uint64 // in a frame: its code object
 	Previous    uint64 // in a frame: its caller
 	Instruction uint64 // in a frame: where it is, an address if Instructions is set, else what that is in FirstUnits
+	Copy        uint64 // in a frame: the number of the copy of the code that it executes; 0: there are no copies
 	Owner       uint64 // in a frame: a byte that Ends compares
 	Ends        Ends
 
@@ -30,8 +31,10 @@ type Layout struct {
 	FirstLine    uint64
 	Lines        uint64 // table of lines, a bytes object
 	Instructions uint64 // 0: Frame.Instruction is no address
+	Copies       uint64 // where the copies are, each for a thread, that builds without the global lock make; 0: there are none
 
 	TextLength, TextState uint64 // in a str
+	TextKind              uint64 // bits in TextState below the kind of its characters
 	ASCII, Compact        uint64 // in a str: its characters, if they are ASCII and if not
 	BytesLength, Bytes    uint64 // in a bytes
 }
@@ -51,12 +54,12 @@ const OwnedByCStack = 3
 
 // FrameBytes is how much of a frame is read.
 func (l *Layout) FrameBytes() uint64 {
-	return roundUp(max(l.Code+8, l.Previous+8, l.Instruction+4, l.Owner+1))
+	return roundUp(max(l.Code+8, l.Previous+8, l.Instruction+4, l.Owner+1, l.Copy+4))
 }
 
 // CodeBytes is how much of a code object is read.
 func (l *Layout) CodeBytes() uint64 {
-	return roundUp(max(l.Filename+8, l.Qualname+8, l.Lines+8, l.FirstLine+4))
+	return roundUp(max(l.Filename+8, l.Qualname+8, l.Lines+8, l.FirstLine+4, l.Copies+8))
 }
 
 func roundUp(n uint64) uint64 { return (n + 7) &^ 7 }
@@ -71,33 +74,39 @@ func layoutOf(minor int) *Layout {
 	return &all[i]
 }
 
-// Places of the numbers with which _PyRuntime begins since 3.13: struct _Py_DebugOffsets in pycore_runtime.h. Each release adds some in
-// between.
+// debugPlaces are the places of the numbers with which _PyRuntime begins since 3.13: struct _Py_DebugOffsets in pycore_debug_offsets.h. Each
+// release adds some in between; those of cookie, version and freeThreaded stay.
+type debugPlaces struct {
+	minor                                                                              int
+	runtimeHead, interpreterNext, threadsHead                                          int
+	threadNext, currentFrame, threadID                                                 int
+	framePrevious, frameCode, frameAt, frameOwner, frameCopy                           int
+	codeFilename, codeQualname, codeLines, codeFirstLine, codeInstructions, codeCopies int
+	bytesSize, bytesValue, textState, textLength, textASCII                            int
+	hasCopies                                                                          bool
+}
+
+func debugLayouts() []debugPlaces {
+	return []debugPlaces{
+		{
+			minor: 13, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 21, currentFrame: 23, threadID: 24,
+			framePrevious: 29, frameCode: 30, frameAt: 31, frameOwner: 33,
+			codeFilename: 35, codeQualname: 37, codeLines: 38, codeFirstLine: 39, codeInstructions: 43,
+			bytesSize: 65, bytesValue: 66, textState: 68, textLength: 69, textASCII: 70,
+		},
+		{
+			minor: 14, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 24, currentFrame: 26, threadID: 27,
+			framePrevious: 32, frameCode: 33, frameAt: 34, frameOwner: 36, frameCopy: 38, hasCopies: true,
+			codeFilename: 40, codeQualname: 42, codeLines: 43, codeFirstLine: 44, codeInstructions: 48, codeCopies: 49,
+			bytesSize: 75, bytesValue: 76, textState: 78, textLength: 79, textASCII: 80,
+		},
+	}
+}
+
 const (
-	cookie         = 0
 	version        = 1
 	freeThreaded   = 2
-	runtimeHead    = 5
-	interpreterOf  = 8 // next
-	threadsHead    = 9
-	threadNext     = 21
-	currentFrame   = 23
-	threadID       = 24
-	framePrevious  = 29
-	frameCode      = 30
-	frameAt        = 31
-	frameOwner     = 33
-	codeFilename   = 35
-	codeQualname   = 37
-	codeLines      = 38
-	codeFirstLine  = 39
-	codeAdaptive   = 43
-	bytesSize      = 65
-	bytesValue     = 66
-	textState      = 68
-	textLength     = 69
-	textASCII      = 70
-	debugCount     = 73
+	debugCount     = 83 // of the newest release
 	debugBytes     = 8 * debugCount
 	debugCookie    = "xdebugpy"
 	compactHeader  = 16      // utf8_length and utf8, between the header of an ASCII str and the characters of others
@@ -107,26 +116,40 @@ const (
 	maxOther       = 1 << 12 // of a str and a bytes
 )
 
+// Bits of the state of a str before the kind of its characters: whether it is interned, which is a byte where threads set it without a lock (3.14).
+const (
+	internedBits = 2
+	internedByte = 8
+)
+
 // parseDebugOffsets returns the layout that an interpreter describes; nil: it is one that this code does not know.
 func parseDebugOffsets(b []byte) *Layout {
 	if len(b) < debugBytes || string(b[:8]) != debugCookie {
 		return nil
 	}
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	if at(version)>>16 != 0x030d || at(freeThreaded) != 0 {
+	all := debugLayouts()
+	i := slices.IndexFunc(all, func(p debugPlaces) bool { return at(version)>>16 == 0x0300|uint64(p.minor) })
+	if i < 0 || at(freeThreaded) > 1 {
 		return nil
 	}
-	for i := freeThreaded; i < debugCount; i++ {
+	p := &all[i]
+	for i := freeThreaded; i <= p.textASCII; i++ {
 		if at(i) > maxDebugOffset {
 			return nil
 		}
 	}
 	l := &Layout{
-		Minor: 13, Interpreters: at(runtimeHead), NextInterpreter: at(interpreterOf), Threads: at(threadsHead), NextThread: at(threadNext), ThreadID: at(threadID),
-		Frame: at(currentFrame), Code: at(frameCode), Previous: at(framePrevious), Instruction: at(frameAt), Owner: at(frameOwner), Ends: EndsBeforeShim,
-		Filename: at(codeFilename), Qualname: at(codeQualname), FirstLine: at(codeFirstLine), Lines: at(codeLines), Instructions: at(codeAdaptive),
-		TextLength: at(textLength), TextState: at(textState), ASCII: at(textASCII), Compact: at(textASCII) + compactHeader,
-		BytesLength: at(bytesSize), Bytes: at(bytesValue),
+		Minor: p.minor, Interpreters: at(p.runtimeHead), NextInterpreter: at(p.interpreterNext), Threads: at(p.threadsHead), NextThread: at(p.threadNext),
+		ThreadID: at(p.threadID), Frame: at(p.currentFrame), Code: at(p.frameCode), Previous: at(p.framePrevious), Instruction: at(p.frameAt),
+		Owner: at(p.frameOwner), Ends: EndsBeforeShim,
+		Filename: at(p.codeFilename), Qualname: at(p.codeQualname), FirstLine: at(p.codeFirstLine), Lines: at(p.codeLines), Instructions: at(p.codeInstructions),
+		TextLength: at(p.textLength), TextState: at(p.textState), TextKind: internedBits, ASCII: at(p.textASCII), Compact: at(p.textASCII) + compactHeader,
+		BytesLength: at(p.bytesSize), Bytes: at(p.bytesValue),
+	}
+	if at(freeThreaded) != 0 && p.hasCopies {
+		l.TextKind = internedByte
+		l.Copy, l.Copies = at(p.frameCopy), at(p.codeCopies)
 	}
 	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes) > maxOther {
 		return nil

@@ -3,10 +3,10 @@ package python
 import (
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"wprof/test/tools"
 )
 
 // described is a code object as testdata/lines.py prints it.
@@ -17,27 +17,9 @@ type described struct {
 	Lines []int64 // of each instruction unit; 0: none
 }
 
-// pythons are the interpreters of this machine of a known version.
-func pythons(t testing.TB) (all []string) {
-	t.Helper()
-	home, _ := os.UserHomeDir()
-	for _, pattern := range []string{"/usr/bin/python3", filepath.Join(home, ".pyenv/versions/3.*/bin/python3")} {
-		found, _ := filepath.Glob(pattern)
-		for _, python := range found {
-			if err := exec.Command(python, "-c", "import sys; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 13))").Run(); err == nil {
-				all = append(all, python)
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Skip("python3 is not installed")
-	}
-	return all
-}
-
 // The line of each instruction of some of Python's own modules is the one that Python itself gives it.
 func TestLinesAreThoseOfPython(t *testing.T) {
-	for _, python := range pythons(t) {
+	for _, python := range tools.Pythons(t) {
 		out, err := exec.Command(python, "testdata/lines.py").Output()
 		if err != nil {
 			t.Fatalf("%s: %v", python, err)

@@ -170,16 +170,28 @@ func checkChildren(t *testing.T, children []int32, taken map[int32][]takenStack)
 // Threads that are blocked when the window closes have the stack that the program says they block in, whether they have run in the window or not.
 func TestBlockedThreadsHavePythonsFrames(t *testing.T) {
 	tools.NeedPrivilege(t)
+	all := tools.Pythons(t)
 	var running []*exec.Cmd
 	said := map[string][]pythonStay{}
 	start := func(when string) {
-		for _, python := range tools.Pythons(t) {
+		var starting sync.WaitGroup
+		var mu sync.Mutex
+		for _, python := range all {
 			for _, interpreters := range []string{"one", "sub"} {
-				cmd, stays := startBlocks(t, python, interpreters)
-				running = append(running, cmd)
-				said[fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), when, interpreters)] = stays
+				starting.Go(func() {
+					cmd, stays, err := startBlocks(python, interpreters)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						t.Errorf("%s: %v", python, err)
+						return
+					}
+					running = append(running, cmd)
+					said[fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), when, interpreters)] = stays
+				})
 			}
 		}
+		starting.Wait()
 	}
 	start("before")
 	capture := tools.Record(t, filepath.Join(t.TempDir(), "python.wprof"), []string{"-f", "py-stacks"}, func() { start("in") })
@@ -201,26 +213,23 @@ func TestBlockedThreadsHavePythonsFrames(t *testing.T) {
 }
 
 // startBlocks starts a program whose threads block, and returns what it says about them.
-func startBlocks(t *testing.T, python, interpreters string) (*exec.Cmd, []pythonStay) {
-	t.Helper()
-	cmd := exec.Command(python, "testdata/python/blocks.py", interpreters)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+func startBlocks(python, interpreters string) (cmd *exec.Cmd, stays []pythonStay, err error) {
+	cmd = exec.Command(python, "testdata/python/blocks.py", interpreters)
+	if _, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	t.Cleanup(func() { _ = in.Close() })
 	var log pythonLog
 	if err := json.NewDecoder(out).Decode(&log); err != nil {
-		t.Fatalf("%s: %v", python, err)
+		return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
-	return cmd, log.Stays
+	return cmd, log.Stays, nil
 }
 
 // blockedPythonStacks are the stacks of threads that are blocked at the end of a capture.

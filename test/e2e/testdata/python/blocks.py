@@ -70,15 +70,18 @@ def enters():
     except ImportError:
         import _xxsubinterpreters as interpreters
     another = interpreters.create()
-    interpreters.run_string(another, "import time\ndef inside():\n    time.sleep(%d)\n" % FOREVER)
+    interpreters.run_string(another, "import os, time\ndef inside():\n    os.write(%d, b'x')\n    time.sleep(%d)\n" % (is_inside[1], FOREVER))
     interpreters.run_string(another, "inside()")
 
 
 ways = main_ways() + ([enters] if "sub" in sys.argv else [])
 threads = [threading.Thread(target=way, daemon=True) for way in ways for _ in range(4 if way is not enters else 1)]
+is_inside = os.pipe()
 for thread in threads:
     thread.start()
-time.sleep(1)
+if "sub" in sys.argv:
+    os.read(is_inside[0], 1)
+time.sleep(0.5)
 stays = []
 frames = sys._current_frames()
 for thread in threads:

@@ -57,8 +57,8 @@ int main(void)
 	FIELD("Lines", PyCodeObject, co_linetable);
 #endif
 	FIELD("TextLength", PyASCIIObject, length);
-	/* A bit field; the one before it is a hash. */
-	printf(" TextState: %zu,", offsetof(PyASCIIObject, hash) + sizeof(Py_hash_t));
+	/* Bit fields, of which the kind follows 2 bits; what is before them is a hash. */
+	printf(" TextState: %zu, TextKind: 2,", offsetof(PyASCIIObject, hash) + sizeof(Py_hash_t));
 	printf(" ASCII: %zu, Compact: %zu,", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject));
 	FIELD("BytesLength", PyVarObject, ob_size);
 	FIELD("Bytes", PyBytesObject, ob_sval);
