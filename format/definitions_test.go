@@ -35,7 +35,7 @@ func randomDefinitions(rng *rand.Rand, n int) *Definitions {
 			Id: id, Path: text(40), BuildId: text(20), Device: rng.Uint64() >> rng.IntN(64), Inode: rng.Uint64() >> rng.IntN(64),
 			Generation: uint64(some(9)), Base: rng.Uint64() >> rng.IntN(64), Kind: some(8),
 		})
-		f := &Frame{Id: id, Module: some(i + 1), Offset: rng.Uint64() >> rng.IntN(64), Caller: odd()}
+		f := &Frame{Id: id, Module: some(i + 1), Offset: rng.Uint64() >> rng.IntN(64), Caller: odd(), Loop: some(i)}
 		for range rng.IntN(4) {
 			f.Lines = append(f.Lines, &Line{Function: text(200), File: text(30), Line: randomNumber(rng)})
 			f.FunctionOffset = rng.Uint64() >> rng.IntN(64)

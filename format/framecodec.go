@@ -26,6 +26,7 @@ func appendFrame(b []byte, f *Frame) []byte {
 		b = endMember(b, line)
 	}
 	b = appendNumber(b, 6, protowire.EncodeBool(f.Caller))
+	b = appendNumber(b, 7, uint64(f.Loop))
 	b = append(b, f.unknownFields...)
 	return endMember(b, body)
 }
@@ -71,6 +72,8 @@ func (r *decodeBuffer) decodeFrame(b []byte, frame *Frame) error {
 			err = decodeLine(f.bytes, frame.Lines[n])
 		case f.number == 6 && f.typ == protowire.VarintType:
 			frame.Caller = protowire.DecodeBool(f.value)
+		case f.number == 7 && f.typ == protowire.VarintType:
+			frame.Loop = uint32(f.value)
 		default:
 			frame.unknownFields = f.appendUnknown(frame.unknownFields)
 		}

@@ -77,6 +77,8 @@ func (f *Frame) Problem(m *Module) string {
 		return fmt.Sprintf("frame %d has offset %#x, but is %d bytes into its function", f.Id, f.Offset, f.FunctionOffset)
 	case f.Caller && f.Offset == 0 && p != partKernel:
 		return fmt.Sprintf("frame %d is a return address at offset 0, with no code before it", f.Id)
+	case f.Loop != 0 && p != partEither && kind != ModuleKind_MODULE_PYTHON:
+		return fmt.Sprintf("frame %d stands in place of frame %d, but is none of Python", f.Id, f.Loop)
 	}
 	return ""
 }

@@ -29,3 +29,6 @@ func (m *Module) Key() ModuleKey {
 func (k ModuleKey) BuildID() (ModuleKey, bool) {
 	return ModuleKey{kind: k.kind, build: k.build}, k.build != ""
 }
+
+// IsPython reports whether a module, which may be nil, has functions of Python.
+func (m *Module) IsPython() bool { return ModuleKind(m.GetKind()) == ModuleKind_MODULE_PYTHON }

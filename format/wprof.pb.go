@@ -1723,8 +1723,11 @@ type Frame struct {
 	FunctionOffset uint64  `protobuf:"varint,4,opt,name=function_offset,json=functionOffset,proto3" json:"function_offset,omitempty"` // bytes from the beginning of the last line's function; 0 without lines
 	Lines          []*Line `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"`                                          // innermost inlined function first; none when no name is known
 	Caller         bool    `protobuf:"varint,6,opt,name=caller,proto3" json:"caller,omitempty"`                                       // offset is a return address: its function is the one that holds offset-1
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of Python: the frame of the interpreter's loop that it stands in place of; 0: of none, because the same call of the loop executes the
+	// function that called this one, or because the loop's frame was not found.
+	Loop          uint32 `protobuf:"varint,7,opt,name=loop,proto3" json:"loop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Frame) Reset() {
@@ -1797,6 +1800,13 @@ func (x *Frame) GetCaller() bool {
 		return x.Caller
 	}
 	return false
+}
+
+func (x *Frame) GetLoop() uint32 {
+	if x != nil {
+		return x.Loop
+	}
+	return 0
 }
 
 // Stack is a chain of calls, in user space, in the kernel, or from one into the other.
@@ -2248,6 +2258,7 @@ type Wait struct {
 	FutexValue    uint32 `protobuf:"varint,19,opt,name=futex_value,json=futexValue,proto3" json:"futex_value,omitempty"` // that was expected
 	Owner         int32  `protobuf:"varint,20,opt,name=owner,proto3" json:"owner,omitempty"`                             // tid of the owner, as the lock says; 0: not known
 	Accepts       bool   `protobuf:"varint,21,opt,name=accepts,proto3" json:"accepts,omitempty"`                         // a socket that listens
+	IsGil         bool   `protobuf:"varint,22,opt,name=is_gil,json=isGil,proto3" json:"is_gil,omitempty"`                // of a futex: it is in the state of a Python interpreter's global lock, whose address futex and the first argument are;
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2425,6 +2436,13 @@ func (x *Wait) GetOwner() int32 {
 func (x *Wait) GetAccepts() bool {
 	if x != nil {
 		return x.Accepts
+	}
+	return false
+}
+
+func (x *Wait) GetIsGil() bool {
+	if x != nil {
+		return x.IsGil
 	}
 	return false
 }
@@ -3429,14 +3447,15 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04Line\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\fR\bfunction\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\fR\x04file\x12\x12\n" +
-	"\x04line\x18\x03 \x01(\rR\x04line\"\xab\x01\n" +
+	"\x04line\x18\x03 \x01(\rR\x04line\"\xbf\x01\n" +
 	"\x05Frame\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06module\x18\x02 \x01(\rR\x06module\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12'\n" +
 	"\x0ffunction_offset\x18\x04 \x01(\x04R\x0efunctionOffset\x12!\n" +
 	"\x05lines\x18\x05 \x03(\v2\v.wprof.LineR\x05lines\x12\x16\n" +
-	"\x06caller\x18\x06 \x01(\bR\x06caller\"\x81\x01\n" +
+	"\x06caller\x18\x06 \x01(\bR\x06caller\x12\x12\n" +
+	"\x04loop\x18\a \x01(\rR\x04loop\"\x81\x01\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x12#\n" +
@@ -3476,7 +3495,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x05entry\x18\x0f \x01(\bR\x05entry\"*\n" +
 	"\x04Text\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\fR\x04text\"\xe4\x03\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\"\xfb\x03\n" +
 	"\x04Wait\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x12\x16\n" +
@@ -3500,7 +3519,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\vfutex_value\x18\x13 \x01(\rR\n" +
 	"futexValue\x12\x14\n" +
 	"\x05owner\x18\x14 \x01(\x05R\x05owner\x12\x18\n" +
-	"\aaccepts\x18\x15 \x01(\bR\aaccepts\"7\n" +
+	"\aaccepts\x18\x15 \x01(\bR\aaccepts\x12\x15\n" +
+	"\x06is_gil\x18\x16 \x01(\bR\x05isGil\"7\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1e\n" +
 	"\n" +

@@ -51,6 +51,7 @@ func (c *checker) definition(m raw.Member) {
 		c.refers(word, d.Id, "text", d.Cgroup)
 	case *format.Frame:
 		c.refers(word, d.Id, "module", d.Module)
+		c.refers(word, d.Id, "frame", d.Loop)
 		c.frame(d)
 	case *format.Module:
 		if !c.ids.has("module", d.Id) {

@@ -28,9 +28,11 @@ type code struct {
 	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
 	// interpreted is the module of all frames of Python, unknown stands for code objects that were not read.
-	interpreted format.Module
-	unknown     pythonCode
-	kernels     map[*symbol.KernelModule]*module
+	interpreted  format.Module
+	unknown      pythonCode
+	pythonFrames map[pythonPlace]uint32 // of this section, as indices in frames
+	loops        map[*module]uint32     // of each module the frame that stands for all of the interpreter's loop, 1 + its index
+	kernels      map[*symbol.KernelModule]*module
 
 	section uint32 // the one that the following are of
 	frames  []frame
@@ -104,6 +106,7 @@ func (c *code) beginSection() {
 	c.section = c.out.section
 	c.frames = c.frames[:0]
 	c.frameID, c.stackID, c.module, c.bytes = 0, 0, 0, 0
+	c.pythonFrames, c.loops = make(map[pythonPlace]uint32), make(map[*module]uint32)
 	c.parts, c.stacks = make(map[string]*part), make(map[stackKey]*stack)
 	for _, m := range c.used {
 		m.frames = [2]map[uint64]uint32{}

@@ -43,13 +43,18 @@ func (c *code) settleEnd(p *part) {
 }
 
 func (c *code) defineFrame(f *frame) uint32 {
-	if f.id != 0 {
+	loop := uint32(0)
+	if f.loop != 0 {
+		loop = c.defineFrame(&c.frames[f.loop-1])
+	}
+	if f.id != 0 && f.loopID == loop {
 		return f.id
 	}
 	d := &c.f
 	c.frameID++
 	f.id = c.frameID
 	d.Id, d.Module, d.Offset, d.Caller = f.id, c.defineModule(f.module), f.offset, f.caller
+	d.Loop, f.loopID = loop, loop
 	d.FunctionOffset, d.Lines = 0, d.Lines[:0]
 	if f.function != "" {
 		d.FunctionOffset, d.Lines = f.start, c.linesOf(f)

@@ -181,7 +181,8 @@ func (c *code) renamed(key stackKey, s *stack) bool {
 			continue
 		}
 		for _, i := range p.frames {
-			if c.frames[i].named > s.round {
+			f := &c.frames[i]
+			if f.named > s.round || f.loop != 0 && c.frames[f.loop-1].named > s.round {
 				return true
 			}
 		}

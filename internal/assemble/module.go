@@ -37,6 +37,8 @@ type frame struct {
 	function string
 	start    uint64       // bytes from the function's beginning
 	line     *symbol.Line // the innermost function; nil: not known
+	loop     uint32       // of Python: 1 + the index of the frame that it stands in place of; 0: of none
+	loopID   uint32       // the id of that when this one was defined
 }
 
 // maxModules bounds what is kept of modules over sections. Beyond it, an epoch drops all of them.

@@ -52,7 +52,7 @@ func (c *code) mergePython(t *stackDef) {
 			unmatched--
 			c.indices = append(c.indices, c.nativeFrame(t, i))
 		default:
-			c.addRun(t.pid, runs[0])
+			c.addRun(t.pid, runs[0], c.loopFrame(t, i))
 			runs = runs[1:]
 		}
 		if calls--; calls == 0 && isWhole {
@@ -83,19 +83,43 @@ func pythonRuns(words []byte) (runs [][]uint64) {
 // addRuns adds runs that no call is left for, and returns none.
 func (c *code) addRuns(pid uint32, runs [][]uint64) [][]uint64 {
 	for _, run := range runs {
-		c.addRun(pid, run)
+		c.addRun(pid, run, 0)
 	}
 	return nil
 }
 
-func (c *code) addRun(pid uint32, run []uint64) {
-	for _, word := range run {
-		c.indices = append(c.indices, c.pythonFrame(pid, word))
+// addRun adds the functions of Python that a call of the interpreter's loop executes. The outermost one stands in place of the frame loop.
+func (c *code) addRun(pid uint32, run []uint64, loop uint32) {
+	for i, word := range run {
+		of := uint32(0)
+		if i == len(run)-1 {
+			of = loop
+		}
+		c.indices = append(c.indices, c.pythonFrame(pid, word, of))
 	}
 }
 
-// pythonFrame is the index of a frame of Python in this section.
-func (c *code) pythonFrame(pid uint32, word uint64) uint32 {
+// loopFrame is 1 + the index of the frame that stands for the loop in which c.addresses[i] is: the first one of its module, because the many
+// addresses in the loop would make as many frames of each function of Python.
+func (c *code) loopFrame(t *stackDef, i int) uint32 {
+	index := c.nativeFrame(t, i)
+	m := c.frames[index].module
+	loop, found := c.loops[m]
+	if !found {
+		loop = index + 1
+		c.loops[m] = loop
+	}
+	return loop
+}
+
+// pythonPlace is what makes frames of Python different.
+type pythonPlace struct {
+	offset uint64
+	loop   uint32
+}
+
+// pythonFrame is the index of a frame of Python in this section, which stands in place of the frame loop; 0: of none.
+func (c *code) pythonFrame(pid uint32, word uint64, loop uint32) uint32 {
 	code, line := c.python.find(pid, word>>ringdata.PythonWordCodeShift), uint32(0)
 	if code == nil {
 		code = &c.unknown
@@ -104,12 +128,15 @@ func (c *code) pythonFrame(pid uint32, word uint64) uint32 {
 	}
 	m := c.moduleOf(&c.interpreted)
 	offset := code.number<<frameLineBits | uint64(line)&(1<<frameLineBits-1)
-	if i, ok := m.frames[0][offset]; ok {
+	place := pythonPlace{offset, loop}
+	if i, ok := c.pythonFrames[place]; ok {
 		return i
 	}
-	i := c.frame(m, offset, false)
-	f := &c.frames[i]
-	f.function = code.function
-	f.line = &symbol.Line{Function: code.function, File: code.file, Line: line}
+	i := uint32(len(c.frames))
+	c.frames = append(c.frames, frame{
+		module: m, offset: offset, loop: loop, function: code.function, line: &symbol.Line{Function: code.function, File: code.file, Line: line},
+	})
+	c.pythonFrames[place] = i
+	c.bytes += frameCost
 	return i
 }

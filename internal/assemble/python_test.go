@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,24 @@ end 4100
 	}
 }
 
+// The outermost function that a call of the loop executes knows its frame of the loop, which is the same for all addresses in it.
+func TestPythonKnowsItsLoop(t *testing.T) {
+	words := []uint64{pythonWord(3, 0, true), pythonWord(2, 3, false), pythonWord(1, 0, true)}
+	const elsewhere = loop + 0x40
+	text := pythonText + fmt.Sprintf("0: 3100 stack cpu=0 tid=10 id=7 pid=10 ended=%d whole=%d at=%s python=%s", format.StackEnd_STACK_END_ROOT, ringdata.PythonEndWhole,
+		listed([]uint64{loop, 0x600020, elsewhere, 0x600030}), listed(words)) + "\n0: 3200 sample cpu=0 tid=10 user=7\nround 4000\nend 4100\n"
+	var loops []string
+	eachFrame(t, text, func(r *format.Reader, f *format.Frame) {
+		if l := r.Frame(f.Loop); l != nil {
+			loops = append(loops, fmt.Sprintf("%s in place of %s+%#x", f.Lines[0].Function, r.Module(l.Module).Path, l.Offset))
+		}
+	})
+	want := []string{"app.outer in place of /bin/alpha+0x500", "json.loads in place of /bin/alpha+0x500"}
+	if !slices.Equal(loops, want) {
+		t.Errorf("got %q, want %q", loops, want)
+	}
+}
+
 // A thread that comes back after generations has the names of the stack with which it left.
 func TestPythonCodeOutlivesGenerations(t *testing.T) {
 	p := newPythonTable()
@@ -128,11 +147,25 @@ func listed(words []uint64) string {
 // lastStack returns the frames of the last sample, or of the thread that is blocked at the end: functions of Python with their lines, others by their modules.
 func lastStack(t *testing.T, text string) string {
 	t.Helper()
+	var last []string
+	eachFrame(t, text, func(r *format.Reader, f *format.Frame) {
+		name := string(r.Module(f.Module).GetPath())
+		if len(f.Lines) > 0 {
+			name = fmt.Sprintf("%s:%d", f.Lines[0].Function, f.Lines[0].Line)
+		}
+		last = append(last, name)
+	})
+	return strings.Join(last, ";")
+}
+
+// eachFrame visits the frames of the last sample, or of the thread that is blocked at the end.
+func eachFrame(t *testing.T, text string, visit func(*format.Reader, *format.Frame)) {
+	t.Helper()
 	var stream bytes.Buffer
 	if _, err := Finalise(openText(t, text), format.NewWriter(&stream, format.WriterOptions{}), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	var last []string
+	var last []uint32
 	r, err := format.NewReader(&stream)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +173,10 @@ func lastStack(t *testing.T, text string) string {
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return strings.Join(last, ";")
+			for _, id := range last {
+				visit(r, r.Frame(id))
+			}
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -155,14 +191,6 @@ func lastStack(t *testing.T, text string) string {
 		if r.Stack(id) == nil {
 			continue
 		}
-		last = nil
-		for _, id := range r.Stack(id).Frames {
-			f := r.Frame(id)
-			name := string(r.Module(f.Module).GetPath())
-			if len(f.Lines) > 0 {
-				name = fmt.Sprintf("%s:%d", f.Lines[0].Function, f.Lines[0].Line)
-			}
-			last = append(last, name)
-		}
+		last = r.Stack(id).Frames
 	}
 }

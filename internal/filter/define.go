@@ -187,14 +187,32 @@ func (f *Filter) defineFrame(id uint32) error {
 		if err := f.defineModule(d.Module); err != nil {
 			return err
 		}
+		d, err := f.defineLoop(d)
+		if err != nil {
+			return err
+		}
 		if f.o.Frame == nil || f.named > format.MaxNameBytes || f.w.DefinitionBytes() > maxNamed {
 			return f.w.DefineFrame(d)
 		}
 		before := f.w.DefinitionBytes()
-		err := f.w.DefineFrame(f.o.Frame(d, f.defs.Module(d.Module), f.named <= maxLinedBytes && before <= maxLined))
+		err = f.w.DefineFrame(f.o.Frame(d, f.defs.Module(d.Module), f.named <= maxLinedBytes && before <= maxLined))
 		f.named += f.w.DefinitionBytes() - before
 		return err
 	})
+}
+
+// defineLoop writes the frame that a frame of Python stands in place of, and returns the frame, without that if it is one of Python itself.
+func (f *Filter) defineLoop(d *format.Frame) (*format.Frame, error) {
+	if d.Loop == 0 {
+		return d, nil
+	}
+	if f.defs.Frame(d.Loop).GetLoop() != 0 {
+		f.impossible(fmt.Sprintf("frame %d stands in place of frame %d, which stands in place of another one", d.Id, d.Loop))
+		d = proto.Clone(d).(*format.Frame)
+		d.Loop = 0
+		return d, nil
+	}
+	return d, f.defineFrame(d.Loop)
 }
 
 // moduleOf returns the module of a frame that is written; nil: none, or not known.

@@ -142,29 +142,37 @@ func (c *collection) addSection(r *format.Reader) {
 			continue
 		}
 		for _, f := range stack.Frames {
-			if _, seen := frames[f]; seen {
-				continue
+			c.addFrame(r, f, frames, modules)
+			if loop := r.Frame(f).GetLoop(); loop != 0 {
+				c.addFrame(r, loop, frames, modules)
 			}
-			frames[f] = struct{}{}
-			frame := r.Frame(f)
-			if frame == nil {
-				continue
-			}
-			in, seen := modules[frame.Module]
-			m := r.Module(frame.Module)
-			if m == nil || frame.Problem(m) != "" {
-				continue
-			}
-			if !seen {
-				in = c.add(m)
-				modules[frame.Module] = in
-			}
-			if len(frame.Lines) == 0 {
-				c.addUnmarked(m)
-			}
-			c.addPlace(in, frame)
 		}
 	}
+}
+
+// addFrame adds a frame that is not in frames yet, to which modules has the files.
+func (c *collection) addFrame(r *format.Reader, id uint32, frames map[uint32]struct{}, modules map[uint32]*collected) {
+	if _, seen := frames[id]; seen {
+		return
+	}
+	frames[id] = struct{}{}
+	frame := r.Frame(id)
+	if frame == nil {
+		return
+	}
+	in, seen := modules[frame.Module]
+	m := r.Module(frame.Module)
+	if m == nil || frame.Problem(m) != "" {
+		return
+	}
+	if !seen {
+		in = c.add(m)
+		modules[frame.Module] = in
+	}
+	if len(frame.Lines) == 0 {
+		c.addUnmarked(m)
+	}
+	c.addPlace(in, frame)
 }
 
 // add adds a file; nil: it is not collected.

@@ -99,7 +99,7 @@ func (n *namer) define(f *format.Frame, m *format.Module, room bool) *format.Fra
 	}
 	d := &n.frame
 	d.Id, d.Module, d.Offset, d.Caller = f.Id, f.Module, f.Offset, f.Caller
-	d.FunctionOffset, d.Lines = name.Offset, d.Lines[:0]
+	d.FunctionOffset, d.Lines, d.Loop = name.Offset, d.Lines[:0], f.Loop
 	if name.line == nil {
 		n.addLine(name.Function, "", 0)
 		return d
@@ -133,7 +133,7 @@ func (n *namer) demangled(f *format.Frame) *format.Frame {
 		return f
 	}
 	d, changed := &n.frame, false
-	d.Id, d.Module, d.Offset, d.Caller, d.FunctionOffset, d.Lines = f.Id, f.Module, f.Offset, f.Caller, f.FunctionOffset, d.Lines[:0]
+	d.Id, d.Module, d.Offset, d.Caller, d.FunctionOffset, d.Lines, d.Loop = f.Id, f.Module, f.Offset, f.Caller, f.FunctionOffset, d.Lines[:0], f.Loop
 	for _, l := range f.Lines {
 		function := n.inForm(l.Function)
 		changed = changed || function != string(l.Function)
