@@ -1,8 +1,11 @@
 package chrome
 
+import "wprof/internal/stacks"
+
 // Options select what a trace shows.
 type Options struct {
 	NoStacks bool // no stack, and no function that a thread is blocked in
+	Python   stacks.PythonView
 	Numa     bool // the NUMA node of each CPU
 }
 

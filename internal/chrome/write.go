@@ -13,7 +13,7 @@ import (
 func Write(r *format.Reader, w io.Writer, o Options) (Result, error) {
 	c := newConversion(r, newOutput(w), o)
 	c.out.b = append(c.out.b, `{"traceEvents":[`+"\n"...)
-	sum, err := tracks.Draw(r, c, tracks.Options{Threads: true, NoStacks: o.NoStacks})
+	sum, err := tracks.Draw(r, c, tracks.Options{Threads: true, NoStacks: o.NoStacks, Python: o.Python})
 	c.finish(&c.about.Session, sum.Lost)
 	if failed := c.out.close(); failed != nil {
 		err = failed

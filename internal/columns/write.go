@@ -7,6 +7,7 @@ import (
 	"wprof/format"
 	"wprof/internal/container"
 	"wprof/internal/records"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
 
@@ -15,6 +16,7 @@ type Options struct {
 	Kinds    []records.Kind // nil: all
 	NoStacks bool           // no files of stacks and frames, and no column that refers to a stack
 	NUMA     bool           // the NUMA node of each event's CPU
+	Python   stacks.PythonView
 }
 
 // Result is the result of writing.
@@ -88,7 +90,7 @@ type ending interface {
 
 // begin begins all files.
 func (w *writer) begin() error {
-	w.Maker = records.NewMaker(w.r, records.Options{Kinds: w.options.Kinds}, w.record)
+	w.Maker = records.NewMaker(w.r, records.Options{Kinds: w.options.Kinds, Python: w.options.Python}, w.record)
 	w.Stacks().OnSectionDone(w.endSection)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {

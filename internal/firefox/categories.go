@@ -19,6 +19,7 @@ const (
 	categoryBlocked
 	categoryWaiting
 	categoryIdle
+	categoryPython
 )
 
 // categoryInfo is a category of the profile. Colours are words of the format; the user interface hides the samples of
@@ -37,6 +38,7 @@ func categories() []categoryInfo {
 		categoryBlocked: {"Blocked", "lightblue", nil},
 		categoryWaiting: {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name, waitingThrottled.name}},
 		categoryIdle:    {"Idle", "transparent", nil},
+		categoryPython:  {"Python", "blue", nil},
 	}
 	for _, c := range blockedClasses() {
 		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, c.String())

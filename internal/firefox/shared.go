@@ -191,8 +191,11 @@ func (s *shared) stack(of *tracks.Stack) *known {
 	}
 	for i, f := range of.Frames {
 		c := categoryUser
-		if i >= len(of.Frames)-of.Kernel {
+		switch {
+		case i >= len(of.Frames)-of.Kernel:
 			c = categoryKernel
+		case f.IsPython():
+			c = categoryPython
 		}
 		for _, one := range s.framesOf(f, c) {
 			k.node = s.child(k.node, one)

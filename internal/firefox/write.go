@@ -6,12 +6,14 @@ import (
 	"wprof/format"
 	"wprof/internal/records"
 	"wprof/internal/spill"
+	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
 // Options select what a profile shows.
 type Options struct {
 	NoStacks bool // neither stacks nor the function that a thread is blocked in
+	Python   stacks.PythonView
 }
 
 // Result is the result of a conversion.
@@ -29,7 +31,7 @@ func Write(r *format.Reader, out io.Writer, o Options) (Result, error) {
 
 func (p *profile) convert(r *format.Reader, out io.Writer, o Options) (Result, error) {
 	defer p.store.Close()
-	sum, err := tracks.Draw(r, p, tracks.Options{Threads: true, NoStacks: o.NoStacks})
+	sum, err := tracks.Draw(r, p, tracks.Options{Threads: true, NoStacks: o.NoStacks, Python: o.Python})
 	if p.failed != nil {
 		return Result{}, p.failed
 	}

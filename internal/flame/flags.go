@@ -7,6 +7,7 @@ import (
 
 	"wprof/internal/browser"
 	"wprof/internal/cli"
+	"wprof/internal/stacks"
 )
 
 // maxChain is the maximum length of a wakeup chain.
@@ -41,6 +42,8 @@ func FrameFlags() cli.Group {
 		{Name: "reverse", Usage: "Innermost frame first: an inverted graph, which shows the callers of each function."},
 		{Name: "inline", Usage: "Show inlined functions as frames of their own, where wprof-record --lines or wprof-symbolize has found them."},
 		{Name: "lines", Usage: "Add file and line to the names of functions, where wprof-record --lines or wprof-symbolize has found them. Each line is a frame of its own."},
+		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: stacks.PythonWords(), CommaList: true, Usage: "Choose the frames of stacks. " + stacks.PythonUsage},
+		{Name: stacks.NoPython, Usage: stacks.NoPythonUsage},
 		{Name: "kernel-frames", Usage: "Show all functions of the kernel. By default those that lead to a system call or to a handler are left out: entry_SYSCALL_64_after_hwframe, do_syscall_64 and __x64_sys_recvfrom are one frame, recvfrom()."},
 		{Name: "kernel-suffix", Aliases: []string{"a"}, Usage: "Add the suffix _[k] to kernel frames."},
 	}}

@@ -13,6 +13,7 @@ import (
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
 	"wprof/internal/report"
+	"wprof/internal/stacks"
 )
 
 // request is what the flags select.
@@ -142,6 +143,7 @@ func (q *request) readFrames(inv *cli.Invocation) error {
 	q.view.Inline, q.view.Lines = inv.Bool("inline"), inv.Bool("lines")
 	q.collect.Inline, q.collect.Lines = q.view.Inline, q.view.Lines
 	q.collect.KernelFrames = inv.Bool("kernel-frames")
+	q.collect.Python = stacks.PythonViewOf(inv.Strings("emit"), inv.Bool(stacks.NoPython))
 	q.text.Kernel = inv.Bool("kernel-suffix")
 	return nil
 }

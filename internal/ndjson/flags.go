@@ -6,6 +6,7 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/records"
+	"wprof/internal/stacks"
 )
 
 // WhatFlags returns the flags that select what is written.
@@ -15,7 +16,8 @@ func WhatFlags() cli.Group {
 		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: kinds, Synonyms: schema, CommaList: true, Usage: "Write only events of these kinds. Fields derived from other kinds, such as off-CPU time, stay." + notRecorded()},
 		{Name: "fields", Kind: cli.List, Value: "LIST", Choices: FieldNames(), CommaList: true, Usage: "Write only ts, t and these fields of events. A task is one field."},
 		{Name: "no-stacks", Usage: "Leave out stacks, and the fields with stack ids."},
-		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields. numa: the NUMA node of each event's CPU. cgroup: of each task its cgroup, and its container, pod, unit and ids in its own PID namespace, where it has them. prev-stack: offcpu_stack_id of a switch is the stack with which prev leaves the CPU, as in the JSON of the C program wprof; otherwise it is the one with which next had left it."},
+		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields, or choose the frames of stacks. numa: the NUMA node of each event's CPU. cgroup: of each task its cgroup, and its container, pod, unit and ids in its own PID namespace, where it has them. prev-stack: offcpu_stack_id of a switch is the stack with which prev leaves the CPU, as in the JSON of the C program wprof; otherwise it is the one with which next had left it. " + stacks.PythonUsage},
+		{Name: stacks.NoPython, Usage: stacks.NoPythonUsage},
 		{Name: "time", Kind: cli.String, Value: "UNIT", Default: "s", Choices: []string{"s", "ns"}, Usage: "Write times and durations in seconds with nine decimals, or as integer nanoseconds."},
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wprof/internal/records"
+	"wprof/internal/stacks"
 )
 
 // Options select what is written, and in which form.
@@ -16,11 +17,14 @@ type Options struct {
 	Cgroups     bool           // of each task its cgroup, container, pod, unit, and ids in its PID namespace
 	PrevStack   bool           // the off-CPU stack of a switch is that of the thread that leaves the CPU
 	Array       bool           // one array instead of lines
-	Stream      bool           // events are written as they arrive, and each stack before the first event that refers to it
+	Python      stacks.PythonView
+	Stream      bool // events are written as they arrive, and each stack before the first event that refers to it
 }
 
 // Features are the names that -e takes.
-func Features() []string { return []string{"numa", "cgroup", "prev-stack"} }
+func Features() []string {
+	return append([]string{"numa", "cgroup", "prev-stack"}, stacks.PythonWords()...)
+}
 
 // always returns the fields of an event that cannot be left out.
 func always() []string { return []string{"ts", "t"} }

@@ -26,7 +26,7 @@ func (j *job) columns() error {
 	}
 	defer folder.Abort()
 	debug.SetMemoryLimit(columnsMemory)
-	options := columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA}
+	options := columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA, Python: j.Python}
 	files := columns.Files(options)
 	before, err := folder.Names()
 	if err != nil {

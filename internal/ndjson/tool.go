@@ -12,6 +12,7 @@ import (
 	"wprof/internal/firefox"
 	"wprof/internal/records"
 	"wprof/internal/reread"
+	"wprof/internal/stacks"
 )
 
 const restWritten = "the output has all the rest"
@@ -60,6 +61,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 		Options: Options{
 			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: emits(inv, "numa"), Cgroups: emits(inv, "cgroup"), PrevStack: emits(inv, "prev-stack"),
 			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: splitLists(inv.Strings("fields")),
+			Python: stacks.PythonViewOf(inv.Strings("emit"), inv.Bool(stacks.NoPython)),
 		},
 		chrome: inv.Bool("chrome"), firefox: inv.Bool("firefox"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
 	}
@@ -90,10 +92,13 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	case q.chrome:
 		form, without = "--chrome", []string{"firefox", "array", "stream", "fields", "kind", "time"}
 	case q.firefox:
-		form, without = "--firefox", []string{"array", "stream", "fields", "kind", "time", "emit"}
+		form, without = "--firefox", []string{"array", "stream", "fields", "kind", "time"}
 	}
 	if q.PrevStack && (form != "" || q.Stream) {
 		return cli.Usagef("-e prev-stack is for lines or --array, which are written after the input has been read; leave out %s", cmp.Or(form, "--stream"))
+	}
+	if q.firefox && (q.NUMA || q.Cgroups) {
+		return cli.Usagef("-e numa and -e cgroup add fields, which --firefox has none of; leave one of them out")
 	}
 	if q.Cgroups && q.chrome {
 		return cli.Usagef("-e cgroup is for lines, --array and --parquet; leave out --chrome")
@@ -167,11 +172,11 @@ func (j *job) run() error {
 	switch {
 	case j.chrome:
 		var done chrome.Result
-		done, err = chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
+		done, err = chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Python: j.Python, Numa: j.NUMA})
 		result = Result{Events: done.Events, Lost: done.Lost, DroppedThreads: done.DroppedThreads, NotUTF8: done.NotUTF8}
 	case j.firefox:
 		var done firefox.Result
-		done, err = firefox.Write(r, out, firefox.Options{NoStacks: j.NoStacks})
+		done, err = firefox.Write(r, out, firefox.Options{NoStacks: j.NoStacks, Python: j.Python})
 		result = Result{Events: done.Events, Lost: done.Lost, DroppedThreads: done.DroppedThreads, NotUTF8: done.NotUTF8}
 	default:
 		result, err = Stream(r, out, j.Options, !format.IsFinite(j.in.In), len(j.inv.Args) < 2)

@@ -8,6 +8,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/records"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
 
@@ -44,16 +45,16 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 	if found.lostKnown {
 		h.Lost = &found.lost
 	}
-	stacks := found.stacks
+	count := found.stacks
 	if o.NoStacks {
-		stacks = 0
+		count = 0
 	}
-	h.StackCount = &stacks
+	h.StackCount = &count
 	if err := writeHeader(w, l, &o, &h); err != nil {
 		return Result{}, err
 	}
-	if !o.NoStacks && stacks > 0 {
-		if err := writeStacks(open, found.lostKnown, w, l); err != nil {
+	if !o.NoStacks && count > 0 {
+		if err := writeStacks(open, found.lostKnown, w, l, o.Python); err != nil {
 			return Result{}, err
 		}
 	}
@@ -121,7 +122,7 @@ func writeHeader(w io.Writer, l *layout, o *Options, h *header) error {
 }
 
 // writeStacks writes a line for every stack that the stream defines.
-func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l *layout) error {
+func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l *layout, python stacks.PythonView) error {
 	r, err := open()
 	if err != nil {
 		return err
@@ -130,12 +131,12 @@ func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l 
 	if skip {
 		r.SkipEvents()
 	}
-	stacks := records.NewStacks(r)
+	all := records.NewStacks(r, python)
 	lines := stackLines{l: l}
 	var out []byte
 	var failed error
-	stacks.OnSectionDone(func() {
-		for stack := range stacks.All() {
+	all.OnSectionDone(func() {
+		for stack := range all.All() {
 			if out, failed = lines.append(out, stack); failed != nil {
 				return
 			}
@@ -172,7 +173,7 @@ type events struct {
 }
 
 func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error) {
-	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true, Cgroups: o.Cgroups, LeftStacks: e.left}, e.put)
+	e.maker = records.NewMaker(r, records.Options{Kinds: o.Kinds, JSON: true, Cgroups: o.Cgroups, LeftStacks: e.left, Python: o.Python}, e.put)
 	err := timeline.Visit(r, e)
 	e.lock()
 	if closeErr := e.w.close(); err == nil {

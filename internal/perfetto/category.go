@@ -20,13 +20,14 @@ const (
 	catTimer
 	catStack
 	catMark
+	catPython
 )
 
 func categoryNames() []string {
 	return []string{
 		catRecording: "recording", catOnCPU: "ONCPU", catOffCPU: "OFFCPU", catIdle: "IDLE", catWaking: "WAKING", catWakee: "WAKEE",
 		catPreemptor: "PREEMPTOR", catForking: "FORKING", catForked: "FORKED", catExec: "EXEC", catRename: "RENAME", catExit: "EXIT",
-		catTimer: "TIMER", catStack: "STACK", catMark: "MARK",
+		catTimer: "TIMER", catStack: "STACK", catMark: "MARK", catPython: "PYTHON",
 	}
 }
 

@@ -21,9 +21,28 @@ type embedded struct {
 }
 
 type embeddedSlice struct {
-	name  string
+	embeddedFunction
 	from  int64
 	inner int64 // the earliest beginning of a written slice within it
+}
+
+type embeddedFunction struct {
+	name string
+	in   category
+}
+
+func embeddedFunctions(stack *tracks.Stack) (all []embeddedFunction) {
+	if stack == nil {
+		return nil
+	}
+	for name, frame := range stack.EachFunction() {
+		in := catStack
+		if frame != nil && frame.IsPython() {
+			in = catPython
+		}
+		all = append(all, embeddedFunction{name, in})
+	}
+	return all[max(len(all)-stacks.MaxFrames, 0):]
 }
 
 // embed takes a sample.
@@ -33,13 +52,9 @@ func (w *view) embed(t *thread, at int64, stack *tracks.Stack) {
 		d = &embedded{last: math.MinInt64}
 		t.drawn.embedded = d
 	}
-	var functions []string
-	if stack != nil {
-		functions = stack.Functions()
-	}
-	functions = functions[max(len(functions)-stacks.MaxFrames, 0):]
+	functions := embeddedFunctions(stack)
 	same := 0
-	for same < len(functions) && same < len(d.open) && d.open[same].name == functions[same] {
+	for same < len(functions) && same < len(d.open) && d.open[same].embeddedFunction == functions[same] {
 		same++
 	}
 	room := int64(len(functions) - same)
@@ -47,8 +62,8 @@ func (w *view) embed(t *thread, at int64, stack *tracks.Stack) {
 		return // too close to the sample before
 	}
 	w.endFrom(t, d, same, at-room)
-	for _, name := range functions[same:] {
-		d.open = append(d.open, embeddedSlice{name, at, math.MaxInt64})
+	for _, function := range functions[same:] {
+		d.open = append(d.open, embeddedSlice{function, at, math.MaxInt64})
 	}
 	d.last = at
 }
@@ -68,7 +83,7 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 		}
 		earliest = min(earliest, s.from)
 		w.seq.start(sliceBegin, track, name)
-		w.seq.category(catStack)
+		w.seq.category(s.in)
 		w.out = w.seq.put(w.out, w.clock.earlier(s.from))
 		w.out = w.seq.finish(w.out, track, to)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
 	// millisecond on, except those of idle kernel threads.
 	BlockedMin time.Duration
+
+	Python stacks.PythonView
 }
 
 // defaultBlockedMin is the minimum length of a drawn block without a stack, unless BlockedMin is set.
@@ -76,7 +79,7 @@ func Features() []string {
 	for _, f := range features() {
 		names = append(names, f.name)
 	}
-	return names
+	return append(names, stacks.PythonWords()...)
 }
 
 // Set switches features on, or off with the prefix no-, by comma-separated lists of valid names. The last setting of
@@ -95,7 +98,7 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.drawsThreads(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: o.Preempted}
+	return tracks.Options{Threads: o.drawsThreads(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU, JoinRuns: o.joinsRuns(), PreemptedStacks: o.Preempted, Python: o.Python}
 }
 
 // joinsRuns reports whether short times on a CPU are joined. Arrows and stacks belong to single ones.

@@ -6,6 +6,7 @@ import (
 	"wprof/internal/browser"
 	"wprof/internal/cli"
 	"wprof/internal/reread"
+	"wprof/internal/stacks"
 )
 
 // largeTrace is the size in bytes from which the user interface is slow: 8 million events load in half a minute and
@@ -59,6 +60,7 @@ func write(inv *cli.Invocation, shown *browser.Shown) (outcome, err error) {
 	defer out.Abort()
 	options := DefaultOptions()
 	options.Set(inv.Strings("emit"))
+	options.Python = stacks.PythonViewOf(inv.Strings("emit"), inv.Bool(stacks.NoPython))
 	if inv.IsSet("blocked-min") {
 		options.BlockedMin = inv.Duration("blocked-min")
 	}

@@ -7,6 +7,7 @@ import (
 	"wprof/format"
 	"wprof/internal/bounded"
 	"wprof/internal/label"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 	"wprof/internal/waits"
 )
@@ -57,11 +58,12 @@ type Options struct {
 	// LeftStacks, if it is set, makes the stack of a switch the one with which the thread leaves that was on the CPU, instead of
 	// the one with which the next thread had left.
 	LeftStacks *LeftStacks
+	Python     stacks.PythonView
 }
 
 // NewMaker returns a Maker that calls emit with every selected record. It must be called before the first event is read.
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
-	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), classes: waits.NewClassifier(r),
+	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r, o.Python), classes: waits.NewClassifier(r),
 		left: o.LeftStacks, waits: bounded.NewMap[format.WaitID, *Labels](maxWaits), causes: len(causeNames()), events: len(eventNames())}
 	m.names = label.NewNames(r)
 	m.tasks = newTasks(r, m.first, &m.texts, &o)

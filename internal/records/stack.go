@@ -87,12 +87,14 @@ type Stacks struct {
 	last   int64 // highest id so far
 	frames *bounded.Map[uint32, []Frame]
 	stack  Stack
+	python stacks.PythonView
+	ids    []uint32 // reused
 	onDone []func()
 }
 
 // NewStacks returns the Stacks of a stream. It must be called before the stream is read.
-func NewStacks(r *format.Reader) *Stacks {
-	s := &Stacks{r: r, frames: bounded.NewMap[uint32, []Frame](maxFrames)}
+func NewStacks(r *format.Reader, python stacks.PythonView) *Stacks {
+	s := &Stacks{r: r, python: python, frames: bounded.NewMap[uint32, []Frame](maxFrames)}
 	r.OnSectionDone(s.endSection)
 	return s
 }
@@ -146,18 +148,19 @@ func (s *Stacks) Get(id int64) *Stack {
 
 func (s *Stacks) of(d *format.Stack) *Stack {
 	s.stack = Stack{ID: s.base + int64(d.Id), Frames: s.stack.Frames[:0], Cut: d.Cut}
-	ids := d.Frames
+	ids, inKernel := s.python.Frames(s.ids, d, s.r)
+	if s.python != stacks.PythonCombined {
+		s.ids = ids
+	}
 	if len(ids) > stacks.MaxFrames {
 		ids, s.stack.Cut = ids[len(ids)-stacks.MaxFrames:], true
 	}
-	kernel := len(ids) - min(int(d.KernelFrames), len(ids))
+	kernel := len(ids) - min(inKernel, len(ids))
 	for i, id := range ids {
-		place := User
-		if i >= kernel {
-			place = Kernel
-		}
 		for _, f := range s.framesAt(id) {
-			f.Place = place
+			if i >= kernel {
+				f.Place = Kernel
+			}
 			s.stack.Frames = append(s.stack.Frames, f)
 		}
 	}
@@ -179,18 +182,22 @@ func (s *Stacks) describe(f *format.Frame) []Frame {
 		return []Frame{{}}
 	}
 	var module string
+	var place Place
 	if m := s.r.Module(f.Module); m != nil {
 		module = s.name(m.Path)
+		if m.IsPython() {
+			place = Python
+		}
 	}
 	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
 	if len(lines) == 0 {
-		return []Frame{{Offset: f.Offset, Module: module}}
+		return []Frame{{Place: place, Offset: f.Offset, Module: module}}
 	}
 	all := make([]Frame, 0, len(lines))
 	for i := len(lines) - 1; i >= 0; i-- {
 		l := lines[i]
 		at := Frame{
-			Function: s.function(l.Function), Inlined: i < len(lines)-1, File: s.name(l.File), Line: l.Line, Module: module,
+			Place: place, Function: s.function(l.Function), Inlined: i < len(lines)-1, File: s.name(l.File), Line: l.Line, Module: module,
 		}
 		if !at.Inlined {
 			at.Offset = f.FunctionOffset

@@ -58,6 +58,7 @@ type Drawer struct {
 // NewDrawer returns a Drawer that looks ids up in defs and calls enc.
 func NewDrawer(defs Definitions, enc Encoder, o Options) *Drawer {
 	d := &Drawer{Maker: NewMaker(defs), enc: enc, options: o, rows: bounded.NewMap[int32, *row](maxRows), interrupts: bounded.NewMap[uint32, *lane](maxInterrupted)}
+	d.python = o.Python
 	d.events, _ = enc.(EventEncoder)
 	if o.Threads {
 		d.spans = timeline.NewSpans(defs, d.span)

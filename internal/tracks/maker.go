@@ -1,6 +1,9 @@
 package tracks
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/stacks"
+)
 
 // Maker makes items of events of plain kinds and of event types.
 type Maker struct {
@@ -18,6 +21,9 @@ func NewMaker(defs Definitions) *Maker {
 	m.typed.counted.OnDrop = m.typed.dropCounts
 	return m
 }
+
+// ShowPython sets how stacks are shown that have functions of Python. It must be called before the stream is read.
+func (m *Maker) ShowPython(v stacks.PythonView) { m.python = v }
 
 // NewSection is called when ids change their meaning.
 func (m *Maker) NewSection(s *format.Session) {

@@ -33,6 +33,8 @@ type resolver struct {
 	places     map[string]container.Place // by path
 	frameCount int                        // of the stacks in the table
 	section    uint32
+	python     stacks.PythonView
+	ids        []uint32 // reused
 }
 
 // newSection is called when ids change their meaning.
@@ -98,9 +100,10 @@ func (r *resolver) stack(id format.StackID) *Stack {
 	if s.Def == nil {
 		return s // its definition may still come
 	}
-	ids := s.Def.Frames
+	ids, kernel := r.python.Frames(r.ids, s.Def, r.defs)
+	r.keepIDs(ids)
 	s.Cut = s.Def.Cut || len(ids) > stacks.MaxFrames
-	s.Kernel = min(int(s.Def.KernelFrames), len(ids), stacks.MaxFrames)
+	s.Kernel = min(kernel, stacks.MaxFrames)
 	ids = ids[max(0, len(ids)-stacks.MaxFrames):]
 	s.Frames = make([]*Frame, len(ids))
 	for i, id := range ids {
@@ -115,6 +118,13 @@ func (r *resolver) stack(id format.StackID) *Stack {
 	}
 	r.stacks.Put(uint32(id), s)
 	return s
+}
+
+// keepIDs keeps memory that [stacks.PythonView.Frames] has used.
+func (r *resolver) keepIDs(ids []uint32) {
+	if r.python != stacks.PythonCombined {
+		r.ids = ids
+	}
 }
 
 func (r *resolver) frame(id uint32) *Frame {

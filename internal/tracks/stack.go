@@ -3,6 +3,7 @@ package tracks
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"slices"
 
 	"wprof/format"
@@ -57,19 +58,36 @@ func (f *Frame) Lines() []*format.Line {
 	return f.Def.Lines[:min(len(f.Def.Lines), stacks.MaxInlined)]
 }
 
+// IsPython reports whether it is a function of Python.
+func (f *Frame) IsPython() bool { return f.Module.IsPython() }
+
 // Functions returns the names of all functions on the stack, outermost first.
 func (s *Stack) Functions() []string {
-	if s.Def == nil {
-		return []string{stacks.LostFrame}
-	}
 	var all []string
-	if s.Cut {
-		all = append(all, stacks.CutFrame)
-	}
-	for _, f := range s.Frames {
-		all = append(all, f.Functions()...)
+	for name := range s.EachFunction() {
+		all = append(all, name)
 	}
 	return all
+}
+
+// EachFunction yields the names of all functions on the stack, outermost first, and the frame that each is of; nil: of none.
+func (s *Stack) EachFunction() iter.Seq2[string, *Frame] {
+	return func(yield func(string, *Frame) bool) {
+		if s.Def == nil {
+			yield(stacks.LostFrame, nil)
+			return
+		}
+		if s.Cut && !yield(stacks.CutFrame, nil) {
+			return
+		}
+		for _, f := range s.Frames {
+			for _, name := range f.Functions() {
+				if !yield(name, f) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // isKnown reports whether there is a stack and its definition is not lost.

@@ -9,7 +9,10 @@
 // each format, so encoders do that, once for each Task.
 package tracks
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/stacks"
+)
 
 // Encoder writes what is drawn. What its methods get is valid until they return, except for Tasks, Stacks and Frames, which
 // may be kept.
@@ -60,6 +63,7 @@ type Options struct {
 	// OffCPU reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
 	OffCPU   func(*Slice) bool
 	NoStacks bool // every Stack is nil
+	Python   stacks.PythonView
 	// PreemptedStacks: slices of runnable threads that were preempted have stacks too.
 	PreemptedStacks bool
 }

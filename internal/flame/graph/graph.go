@@ -44,6 +44,7 @@ const (
 	KindRoot               // a process, a thread, a CPU
 	KindNote               // not code: [not sampled], [lock], [idle]
 	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted], [throttled]
+	KindPython             // a function of Python
 	Kinds
 
 	// KindWait, and as many as there are classes of waits after it, are what a thread waited for: [ByWait].

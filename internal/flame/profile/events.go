@@ -30,6 +30,7 @@ type eventCounter struct {
 
 func newEventCounter(c *collector) *eventCounter {
 	n := &eventCounter{c: c, seen: make([]bool, len(c.o.Events)), labels: make(map[*format.Task]LabelID), pairs: tracks.NewMaker(c.r)}
+	n.pairs.ShowPython(c.o.Python)
 	for _, k := range format.Kinds() {
 		if k.IsPlain() && !c.o.Probes {
 			n.kinds[k.Kind] = slices.Index(c.o.Events, k.Name) + 1

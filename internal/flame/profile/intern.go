@@ -26,6 +26,8 @@ type interner struct {
 	inline       bool // Options.Inline, or exact
 	lines        bool // Options.Lines, or exact
 	kernelFrames bool // Options.KernelFrames
+	python       stacks.PythonView
+	ids          []uint32 // reused for each stack
 	frames       map[string]FrameID
 	nodes        map[nodeKey]NodeID
 	names        map[string]string // one copy of each
@@ -55,7 +57,7 @@ type resolved struct {
 }
 
 func newInterner(r *format.Reader, p *Profile, o *Options) *interner {
-	s := &interner{r: r, p: p, exact: o.Addresses, inline: o.Addresses || o.Inline, lines: o.Addresses || o.Lines, kernelFrames: o.KernelFrames}
+	s := &interner{r: r, p: p, exact: o.Addresses, inline: o.Addresses || o.Inline, lines: o.Addresses || o.Lines, kernelFrames: o.KernelFrames, python: o.Python}
 	s.reset()
 	return s
 }
@@ -127,17 +129,21 @@ func (p *stackFrame) function() []byte {
 	return p.def.Lines[len(p.def.Lines)-1].Function
 }
 
-// framesOf returns the frames of a stack, valid until the next call.
-func (s *interner) framesOf(stack *format.Stack) []stackFrame {
+// framesOf returns the frames of a stack, valid until the next call, and the number of those of the program.
+func (s *interner) framesOf(stack *format.Stack) (all []stackFrame, user int) {
 	s.walk = s.walk[:0]
-	for _, id := range stack.Frames {
+	ids, kernel := s.python.Frames(s.ids, stack, s.r)
+	if s.python != stacks.PythonCombined {
+		s.ids = ids
+	}
+	for _, id := range ids {
 		p := stackFrame{id: id, def: s.r.Frame(id)}
 		if p.def != nil {
 			p.module = s.r.Module(p.def.Module)
 		}
 		s.walk = append(s.walk, p)
 	}
-	return s.walk
+	return s.walk, len(s.walk) - kernel
 }
 
 // interruptAt returns the index where an interrupt begins in a stack; its length if none does.
@@ -170,8 +176,8 @@ func (s *interner) resolve(stack *format.Stack, of purpose) resolved {
 	if stack == nil {
 		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
-	all := s.framesOf(stack)
-	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, stacks.End(stack), of)
+	all, user := s.framesOf(stack)
+	return s.merge(all, user, stack.Cut, stacks.End(stack), of)
 }
 
 // drawn returns the node of the stack of a drawn item, whose definitions may be from an earlier section.
@@ -299,7 +305,7 @@ func (s *interner) frame(p *stackFrame, kernel bool) FrameID {
 
 func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
 	s.noteLines(f, kernel)
-	d := Frame{Kernel: kernel, Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
+	d := Frame{Kernel: kernel, Python: m.IsPython(), Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
 		if f.Caller && d.Offset > 0 {
@@ -354,7 +360,7 @@ func (s *interner) sharedText(text string) string {
 // intern returns the id of a frame across sections. Without Options.Addresses and Lines the same function is the same frame, wherever
 // it was called from.
 func (s *interner) intern(f Frame) FrameID {
-	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note))
+	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note), boolByte(f.Python))
 	k = append(append(k, f.Module...), 0)
 	k = append(append(k, f.BuildID...), 0)
 	for shift := 0; shift < 64; shift += 8 {

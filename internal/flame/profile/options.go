@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wprof/format"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
 
@@ -20,11 +21,12 @@ type Weight struct {
 
 // Options select what a profile keeps apart. All of it costs memory.
 type Options struct {
-	Threads      bool             // each thread by itself; otherwise ended threads with the same name are merged
-	Addresses    bool             // frames by address in the code, not only by function
-	Inline       bool             // what is inlined; Addresses includes it
-	Lines        bool             // lines in the source; Addresses includes them
-	KernelFrames bool             // all functions of the kernel; otherwise a system call is one frame: see [stacks.Scaffolding]
+	Threads      bool // each thread by itself; otherwise ended threads with the same name are merged
+	Addresses    bool // frames by address in the code, not only by function
+	Inline       bool // what is inlined; Addresses includes it
+	Lines        bool // lines in the source; Addresses includes them
+	KernelFrames bool // all functions of the kernel; otherwise a system call is one frame: see [stacks.Scaffolding]
+	Python       stacks.PythonView
 	CPUs         bool             // times by CPU
 	Objects      bool             // times by what threads waited for
 	Cgroups      bool             // times by cgroup

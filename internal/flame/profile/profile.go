@@ -143,6 +143,7 @@ type SlotTime struct {
 type Frame struct {
 	Functions []Function // outermost first; never empty
 	Kernel    bool
+	Python    bool
 	Note      bool   // it is not code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none

@@ -30,7 +30,18 @@ func (d *drawing) class(i int) string {
 	case f.own.On+f.own.Off == 0:
 		return "unknown"
 	}
-	return web.TimeTone(n.Kind == graph.KindKernel, onShare(f.own), int(d.ids[i])%web.Shades)
+	return web.TimeTone(partOf(n.Kind), onShare(f.own), int(d.ids[i])%web.Shades)
+}
+
+// partOf returns whose colours a kind of function has.
+func partOf(k graph.Kind) web.Part {
+	switch k {
+	case graph.KindKernel:
+		return web.Kernel
+	case graph.KindPython:
+		return web.Python
+	}
+	return web.Program
 }
 
 // noteTone returns the class of a note's fill.

@@ -87,12 +87,24 @@ func TestSVGColoursDistinguishOnFromOff(t *testing.T) {
 	}
 	for scheme := range web.Schemes {
 		for _, kernel := range []bool{false, true} {
+			of := web.Program
+			if kernel {
+				of = web.Kernel
+			}
 			for shade := range web.Shades {
-				if r, g, b := rgb(all[web.TimeTone(kernel, web.Shares-1, shade)].Hex[scheme]); r < b+40 || r < g+40 {
+				if r, g, b := rgb(all[web.TimeTone(of, web.Shares-1, shade)].Hex[scheme]); r < b+40 || r < g+40 {
 					t.Errorf("on the CPU, kernel %v: %d %d %d is not red", kernel, r, g, b)
 				}
-				if r, g, b := rgb(all[web.TimeTone(kernel, 0, shade)].Hex[scheme]); b < r+40 || b < g {
+				if r, g, b := rgb(all[web.TimeTone(of, 0, shade)].Hex[scheme]); b < r+40 || b < g {
 					t.Errorf("off the CPU, kernel %v: %d %d %d is not blue", kernel, r, g, b)
+				}
+			}
+			for shade := range web.Shades {
+				if r, g, _ := rgb(all[web.TimeTone(web.Python, web.Shares-1, shade)].Hex[scheme]); g < r+20 {
+					t.Errorf("on the CPU, Python: %d %d is not green", r, g)
+				}
+				if r, _, b := rgb(all[web.TimeTone(web.Python, 0, shade)].Hex[scheme]); b < r+40 {
+					t.Errorf("off the CPU, Python: %d %d is not turquoise", r, b)
 				}
 			}
 			if r, _, b := rgb(all[web.ChangeTone(kernel, web.Steps)].Hex[scheme]); r < b+40 {

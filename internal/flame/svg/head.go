@@ -96,17 +96,14 @@ func (d *drawing) legend() []item {
 	if d.pic.IsEvents {
 		on = "events"
 	}
-	for _, kernel := range []bool{false, true} {
-		where := ""
-		if kernel {
-			where = ", kernel"
-		}
+	for of, where := range [web.Parts]string{web.Kernel: ", kernel", web.Python: ", Python"} {
+		of := web.Part(of)
 		for _, span := range []struct {
 			from, to, like int
 			text           string
 		}{{web.Shares - 1, web.Shares, web.Shares - 1, on}, {0, 1, 0, "off CPU"}, {1, web.Shares - 1, web.Shares / 2, "on and off"}} {
-			if d.usesShare(kernel, span.from, span.to) {
-				items = append(items, item{[]web.Tone{tones[web.TimeTone(kernel, span.like, 1)]}, span.text + where})
+			if d.usesShare(of, span.from, span.to) {
+				items = append(items, item{[]web.Tone{tones[web.TimeTone(of, span.like, 1)]}, span.text + where})
 			}
 		}
 	}
@@ -140,10 +137,10 @@ func (d *drawing) legend() []item {
 	return items
 }
 
-func (d *drawing) usesShare(kernel bool, from, to int) bool {
+func (d *drawing) usesShare(of web.Part, from, to int) bool {
 	for share := from; share < to; share++ {
 		for shade := range web.Shades {
-			if d.used[web.TimeTone(kernel, share, shade)] {
+			if d.used[web.TimeTone(of, share, shade)] {
 				return true
 			}
 		}

@@ -1,10 +1,13 @@
 // Kinds of frames, their colours, and texts about their time.
 
-const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5, wait: 6}; // wait and above: by the class of the wait
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them',
+const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, python: 5, small: 6, wait: 7}; // wait and above: by the class of the wait
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Function of Python', 'Small frames, with all above them',
   ...Array(32).fill('What threads waited for')];
 
-const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel;
+const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel || kind === KIND.python;
+
+// partOf is the number of the colours of a kind of function: see TimeTones in palette.go.
+const partOf = (kind) => (kind === KIND.kernel ? 1 : kind === KIND.python ? 2 : 0);
 
 const SHARES = 9; // colours from only off-CPU time, 0, to only on-CPU time
 const SHADES = 3; // to distinguish neighbours
@@ -20,7 +23,7 @@ function toneOf(kind, symbol, on, off) {
     case KIND.note: return on > 0 && off === 0 ? 'note-on' : off > 0 && on === 0 ? 'note-off' : 'note';
   }
   if (on + off === 0) return 'unknown';
-  const share = Math.floor(on / (on + off) * (SHARES - 1) + 0.5) + (kind === KIND.kernel ? SHARES : 0);
+  const share = Math.floor(on / (on + off) * (SHARES - 1) + 0.5) + partOf(kind) * SHARES;
   return `t${share * SHADES + symbol % SHADES}`;
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Colours of frames. On-CPU time is red, off-CPU time is blue, and frames with both are between these by share; the kernel's frames
-// are darker. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
+// are darker, and those of Python are green and turquoise instead. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
 // stronger the larger its share of the whole.
 //
 // Frames that are not code are nearly grey, notes with a little red or blue, because they may show much time.
@@ -34,12 +34,19 @@ type Tone struct {
 	Hex   [Schemes]string
 }
 
+// Part is whose functions have colours of their own.
+type Part int
+
+const (
+	Program Part = iota
+	Kernel
+	Python
+	Parts
+)
+
 // TimeTone returns the class of a frame's fill by the share of its time on the CPU.
-func TimeTone(kernel bool, share, shade int) string {
-	if kernel {
-		share += Shares
-	}
-	return fmt.Sprintf("t%d", share*Shades+shade)
+func TimeTone(of Part, share, shade int) string {
+	return fmt.Sprintf("t%d", (int(of)*Shares+share)*Shades+shade)
 }
 
 // ChangeTone returns the class of a frame's fill by how much it grew, from -steps to steps.
@@ -54,12 +61,12 @@ func ChangeTone(kernel bool, step int) string {
 // TimeTones returns the fills by share.
 func TimeTones() []Tone {
 	var all []Tone
-	for _, kernel := range []bool{false, true} {
+	for of := range Parts {
 		for share := range Shares {
 			for shade := range Shades {
-				t := Tone{Class: TimeTone(kernel, share, shade)}
+				t := Tone{Class: TimeTone(of, share, shade)}
 				for scheme := range Schemes {
-					on, off := timeEnds(scheme, kernel, shade)
+					on, off := timeEnds(scheme, of, shade)
 					t.Hex[scheme] = mix(off, on, float64(share)/(Shares-1)).hex()
 				}
 				all = append(all, t)
@@ -70,14 +77,18 @@ func TimeTones() []Tone {
 }
 
 // timeEnds returns the colours of on-CPU and off-CPU time.
-func timeEnds(scheme int, kernel bool, shade int) (on, off lab) {
+func timeEnds(scheme int, of Part, shade int) (on, off lab) {
 	nuance := float64(shade) - 1
 	switch {
-	case scheme == Light && !kernel:
+	case scheme == Light && of == Python:
+		return lch(0.80+0.025*nuance, 0.145, 130+6*nuance), lch(0.79+0.022*nuance, 0.085, 190+6*nuance)
+	case of == Python:
+		return lch(0.50+0.02*nuance, 0.115, 135+6*nuance), lch(0.50+0.02*nuance, 0.075, 192+6*nuance)
+	case scheme == Light && of == Program:
 		return lch(0.765+0.03*nuance, 0.145, 31+6*nuance), lch(0.785+0.025*nuance, 0.095, 248+7*nuance)
 	case scheme == Light:
 		return lch(0.655+0.02*nuance, 0.175, 22+3*nuance), lch(0.655+0.02*nuance, 0.125, 262+5*nuance)
-	case !kernel:
+	case of == Program:
 		return lch(0.535+0.025*nuance, 0.155, 31+6*nuance), lch(0.525+0.02*nuance, 0.110, 248+7*nuance)
 	}
 	return lch(0.435+0.018*nuance, 0.150, 20+3*nuance), lch(0.425+0.018*nuance, 0.125, 264+5*nuance)
@@ -159,8 +170,8 @@ func WaitTones() []Tone {
 // BandTones returns the fills of the timeline by what threads did, in the order of BANDS in strip.js. Runnable time is between
 // on-CPU and off-CPU time, and has a colour of its own so that it is noticed.
 func BandTones() []Tone {
-	onLight, offLight := timeEnds(Light, false, 1)
-	onDark, offDark := timeEnds(Dark, false, 1)
+	onLight, offLight := timeEnds(Light, Program, 1)
+	onDark, offDark := timeEnds(Dark, Program, 1)
 	return []Tone{
 		{"time-0", [Schemes]string{onLight.hex(), onDark.hex()}},
 		{"time-1", runnable()},

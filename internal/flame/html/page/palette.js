@@ -3,7 +3,7 @@ class Palette {
   constructor(style) {
     const of = (name) => style.getPropertyValue(`--${name}`).trim();
     this.tones = {};
-    for (let i = 0; i < 2 * SHARES * SHADES; i++) this.tones[`t${i}`] = inked(of(`t${i}`));
+    for (let i = 0; i < 3 * SHARES * SHADES; i++) this.tones[`t${i}`] = inked(of(`t${i}`));
     for (let i = 0; i < 2 * (2 * STEPS + 1); i++) this.tones[`d${i}`] = inked(of(`d${i}`));
     for (const name of ['root', 'note', 'note-on', 'note-off', 'delay', 'unknown', 'idle', 'small', 'past', 'hit']) this.tones[name] = inked(of(name));
     for (let i = 0, tone; (tone = of(`wait-${i}`)); i++) this.tones[`wait-${i}`] = inked(tone);
