@@ -218,6 +218,7 @@ static __always_inline bool describe_blocked(struct task_struct *task)
 	struct pollfd polled;
 	struct wait_file f = {};
 	struct wait_call call;
+	__u64 gil = 0;
 	__u32 fd = 0;
 
 	if (!read_call(task, &call))
@@ -230,8 +231,14 @@ static __always_inline bool describe_blocked(struct task_struct *task)
 		fd = call.args[0];
 		find_file(&f, task, fd);
 	}
+	if (python_enabled && call.use & USE_FUTEX) {
+		gil = gil_with(&other, task, call.args[0]);
+		set_gil(&call, gil);
+	}
 	describe_wait(&blocked_wait, task, &call, &f, fd);
-	if (call.number == SYSCALL_FUTEX && has_owner(call.args[1], call.args[2]) &&
+	if (gil)
+		blocked_wait.owner = gil_holder(&other, task, gil);
+	else if (call.number == SYSCALL_FUTEX && has_owner(call.args[1], call.args[2]) &&
 	    !read_other(&other, &memory, sizeof(memory), call.args[0]))
 		blocked_wait.owner = owner_in(call.args[1], call.args[2], memory.word, memory.after);
 	return true;

@@ -22,9 +22,10 @@ type Python struct {
 
 // Dimensions of python.h.
 const (
-	pythonFiles   = 64
-	pythonThreads = 4096
-	nestingLevels = 4
+	pythonFiles     = 64
+	pythonThreads   = 4096
+	pythonProcesses = 4096
+	nestingLevels   = 4
 )
 
 // sizePython gives the maps their sizes: little memory if they are not needed.
@@ -38,7 +39,7 @@ func (o *Options) sizePython(spec *ebpf.CollectionSpec) {
 		}
 		return
 	}
-	for name, entries := range map[string]uint32{"pythons": pythonFiles, "python_threads": pythonThreads, "python_stacks": nestingLevels} {
+	for name, entries := range map[string]uint32{"pythons": pythonFiles, "python_threads": pythonThreads, "python_processes": pythonProcesses, "python_stacks": nestingLevels} {
 		if m := spec.Maps[name]; m != nil {
 			m.MaxEntries = entries
 		}
@@ -67,10 +68,12 @@ type pythonFile struct {
 	Code, Previous, Instruction, Owner                                       uint16
 	Filename, Qualname, FirstLine, Lines                                     uint16
 	TextLength, TextState, ASCII, Compact, BytesLength, Bytes, FrameB, CodeB uint16
+	GIL                                                                      uint32
+	GILBytes, GILLocked, GILHolder, NativeID                                 uint16
 	Ends, Minor                                                              uint8
 	Copy, Copies                                                             uint16
-	TextKind                                                                 uint8
-	_                                                                        uint8
+	TextKind, GILInInterpreter                                               uint8
+	_                                                                        [4]uint8
 }
 
 // addPython stores an interpreter for the programs. It returns its number, and 1; 0: there are too many.
@@ -95,6 +98,11 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
 		TextLength: uint16(l.TextLength), TextState: uint16(l.TextState), ASCII: uint16(l.ASCII), Compact: uint16(l.Compact),
 		BytesLength: uint16(l.BytesLength), Bytes: uint16(l.Bytes), Ends: uint8(l.Ends), Minor: uint8(l.Minor),
 		Copy: uint16(l.Copy), Copies: uint16(l.Copies), TextKind: uint8(l.TextKind),
+	}
+	g := &l.GIL
+	f.GIL, f.GILBytes, f.GILLocked, f.GILHolder, f.NativeID = uint32(g.At), uint16(g.Bytes), uint16(g.Locked), uint16(g.Holder), uint16(g.NativeID)
+	if g.InInterpreter {
+		f.GILInInterpreter = 1
 	}
 	if l.HasCurrent {
 		f.Current = int32(l.Current)

@@ -22,6 +22,7 @@
 #define PYTHON_FILES 64
 #define PYTHON_LOOPS 4 /* internal/python: MaxLoops */
 #define PYTHON_THREADS 4096
+#define PYTHON_PROCESSES 4096
 #define PYTHON_SEARCH 1024 /* interpreters and threads that are looked at */
 #define PYTHON_PATIENCE 20000 /* ns for each of them, of which one takes about 100 */
 #define PYTHON_PATIENCE_IN_LOOP 1000
@@ -43,10 +44,15 @@ struct python {
 	__u16 text_length, text_state, ascii, compact;
 	__u16 bytes_length, bytes;
 	__u16 frame_bytes, code_bytes;
+	/* The global lock: its state is in the runtime, or each interpreter has a pointer to one. See gil.h. */
+	__u32 gil;
+	__u16 gil_bytes, gil_locked, gil_holder;
+	__u16 native_id; /* in a thread: its tid; 0: it is not there */
 	__u8 ends, minor;
 	__u16 copy, copies; /* 0: there are none */
 	__u8 text_kind;
-	__u8 pad;
+	__u8 gil_in_interpreter;
+	__u8 pad[4];
 };
 
 struct {
@@ -74,6 +80,21 @@ struct {
 	__type(key, __u32);
 	__type(value, struct python_thread);
 } python_threads SEC(".maps");
+
+/* Where the runtime of a process is, by the lowest bits of its pid. Programs on other CPUs may write it at the same time: check shows that. */
+struct python_process {
+	__u64 check; /* python_check() */
+	__u64 runtime;
+	__u32 file; /* number of the interpreter's file */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python_process);
+} python_processes SEC(".maps");
 
 const volatile __u32 python_pid; /* the only process whose frames are taken; 0: of all */
 const volatile bool python_named; /* only of processes whose name matches python_name */
@@ -519,6 +540,24 @@ static __always_inline __u8 python_end(const struct python_stack *st)
 	return st->several ? PYTHON_DEEPER : st->ended;
 }
 
+static __always_inline __u64 python_check(__u64 seed, __u64 runtime, __u32 file)
+{
+	return mix64(seed ^ mix_fast(runtime) ^ file) | 1;
+}
+
+static __always_inline void remember_runtime(const struct python_stack *st)
+{
+	__u32 slot = st->pid & (PYTHON_PROCESSES - 1);
+	__u64 check = python_check(st->seed, st->runtime, st->file);
+	struct python_process *process = bpf_map_lookup_elem(&python_processes, &slot);
+
+	if (!process || process->check == check)
+		return;
+	process->runtime = st->runtime;
+	process->file = st->file;
+	process->check = check;
+}
+
 /* Takes Python's frames of the running thread, whose user stack is in the scratch buffer. */
 __noinline int walk_python(struct scratch *s)
 {
@@ -537,6 +576,7 @@ __noinline int walk_python(struct scratch *s)
 	p = begin_python(ctx.st, &s->walk, task);
 	if (!p)
 		return 0;
+	remember_runtime(ctx.st);
 	start_python(&ctx, p, s->walk.in_python_loop);
 	if (ctx.st->frame)
 		bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);

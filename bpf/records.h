@@ -347,6 +347,7 @@ enum rec_wait_flag {
 	WAIT_HAS_FILE = 4, /* mode to names are those of the descriptor's file */
 	WAIT_HAS_SOCKET = 8,
 	WAIT_IS_FUTEX = 16,
+	WAIT_IS_GIL = 32, /* of a futex: the first argument is the address of the state of Python's global lock */
 };
 
 #define WAIT_NAME 64

@@ -41,6 +41,7 @@ struct wait_call {
 	__s32 number;
 	__u16 use;
 	bool compat;
+	bool is_gil; /* of a futex: it is in the state of Python's global lock, which is the first argument then, so that all such waits are one */
 	__u64 args[6];
 };
 
@@ -55,6 +56,7 @@ static __always_inline bool read_call(struct task_struct *task, struct wait_call
 	call->number = REGS_SYSCALL(regs);
 	call->compat = REGS_32BIT(regs);
 	call->use = 0;
+	call->is_gil = false;
 	if (call->number >= 0 && call->number < WAIT_CALLS && !call->compat)
 		call->use = wait_calls[call->number & (WAIT_CALLS - 1)];
 	if (call->number < 0)
@@ -118,6 +120,12 @@ static __always_inline __u32 lock_owner(struct task_struct *task)
 		return 0;
 	__u64 args[6] = REGS_ARGS(regs);
 
+	if (python_enabled) {
+		__u32 holder = own_gil_holder(args[0]);
+
+		if (holder)
+			return holder;
+	}
 	if (!has_owner(args[1], args[2]) || bpf_probe_read_user(&memory, sizeof(memory), (void *)args[0]))
 		return 0;
 	return owner_in(args[1], args[2], memory.word, memory.after);
@@ -197,7 +205,7 @@ static __always_inline __u64 hash_file(__u64 h, const struct wait_file *f)
 
 static __always_inline __u64 hash_wait(struct task_struct *task, const struct wait_call *call, const struct wait_file *f, __u32 fd)
 {
-	__u64 h = user_seed(task) ^ 1;
+	__u64 h = user_seed(task) ^ (call->is_gil ? 3 : 1);
 	int value = !(call->use & USE_FUTEX) ? -1 : call->number == SYSCALL_FUTEX ? 2 : 1;
 
 	ADD(h, (__u64)(__u32)call->number << 32 | fd);
@@ -310,7 +318,7 @@ static __always_inline void describe_wait(struct rec_wait *rec, struct task_stru
 	rec->pid = task->tgid;
 	rec->number = call->number;
 	__builtin_memcpy(rec->args, call->args, sizeof(rec->args));
-	rec->flags = (call->compat ? WAIT_COMPAT : 0) | (call->use & USE_FUTEX ? WAIT_IS_FUTEX : 0);
+	rec->flags = (call->compat ? WAIT_COMPAT : 0) | (call->use & USE_FUTEX ? WAIT_IS_FUTEX : 0) | (call->is_gil ? WAIT_IS_GIL : 0);
 	rec->fd = fd;
 	if (call->use & USE_FD)
 		rec->flags |= WAIT_HAS_FD;
@@ -354,6 +362,15 @@ static __always_inline void read_polled(struct wait_call *call)
 		call->args[0] = 0;
 }
 
+static __always_inline void set_gil(struct wait_call *call, __u64 gil)
+{
+	call->is_gil = gil != 0;
+	if (!gil)
+		return;
+	call->args[0] = gil;
+	call->args[2] = 0;
+}
+
 /* A copy of the record goes to the ring. at is its time; 0: now. The room is reserved before the clock is read, as for any record. */
 static __noinline bool write_wait(struct scratch *s, __u64 at)
 {
@@ -384,6 +401,8 @@ __noinline __u64 intern_wait(struct scratch *s)
 	if (!s || !read_call(task, &call))
 		return 0;
 	read_polled(&call);
+	if (python_enabled && call.use & USE_FUTEX)
+		set_gil(&call, own_gil(call.args[0]));
 	if (call.use & USE_FD) {
 		fd = call.args[0];
 		find_file(&f, task, fd);

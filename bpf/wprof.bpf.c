@@ -25,6 +25,7 @@
 #include "otherthread.h"
 #include "unwind.h"
 #include "userstack.h"
+#include "gil.h"
 #include "wait.h"
 #include "memo.h"
 #include "usermemo.h"

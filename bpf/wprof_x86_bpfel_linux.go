@@ -46,6 +46,7 @@ const (
 	wprofMapProbeTotals                 = "probe_totals"
 	wprofMapProbeWatched                = "probe_watched"
 	wprofMapPythonListings              = "python_listings"
+	wprofMapPythonProcesses             = "python_processes"
 	wprofMapPythonStacks                = "python_stacks"
 	wprofMapPythonThreads               = "python_threads"
 	wprofMapPythons                     = "pythons"
@@ -437,60 +438,61 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	BlockDepths    *ebpf.MapSpec `ebpf:"block_depths"`
-	BlockRequests  *ebpf.MapSpec `ebpf:"block_requests"`
-	CallSlots      *ebpf.MapSpec `ebpf:"call_slots"`
-	CgroupGlobs    *ebpf.MapSpec `ebpf:"cgroup_globs"`
-	CgroupScratch  *ebpf.MapSpec `ebpf:"cgroup_scratch"`
-	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
-	CounterStates  *ebpf.MapSpec `ebpf:"counter_states"`
-	Counters       *ebpf.MapSpec `ebpf:"counters"`
-	FenceWaits     *ebpf.MapSpec `ebpf:"fence_waits"`
-	Fences         *ebpf.MapSpec `ebpf:"fences"`
-	Followed       *ebpf.MapSpec `ebpf:"followed"`
-	IrqStates      *ebpf.MapSpec `ebpf:"irq_states"`
-	KeptCalls      *ebpf.MapSpec `ebpf:"kept_calls"`
-	Limits         *ebpf.MapSpec `ebpf:"limits"`
-	LockWaits      *ebpf.MapSpec `ebpf:"lock_waits"`
-	Losses         *ebpf.MapSpec `ebpf:"losses"`
-	Memos          *ebpf.MapSpec `ebpf:"memos"`
-	Missing        *ebpf.MapSpec `ebpf:"missing"`
-	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
-	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
-	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
-	PmuHits        *ebpf.MapSpec `ebpf:"pmu_hits"`
-	ProbeCounts    *ebpf.MapSpec `ebpf:"probe_counts"`
-	ProbeGlobs     *ebpf.MapSpec `ebpf:"probe_globs"`
-	ProbeScratch   *ebpf.MapSpec `ebpf:"probe_scratch"`
-	ProbeSpans     *ebpf.MapSpec `ebpf:"probe_spans"`
-	ProbeStates    *ebpf.MapSpec `ebpf:"probe_states"`
-	ProbeTotals    *ebpf.MapSpec `ebpf:"probe_totals"`
-	ProbeWatched   *ebpf.MapSpec `ebpf:"probe_watched"`
-	PythonListings *ebpf.MapSpec `ebpf:"python_listings"`
-	PythonStacks   *ebpf.MapSpec `ebpf:"python_stacks"`
-	PythonThreads  *ebpf.MapSpec `ebpf:"python_threads"`
-	Pythons        *ebpf.MapSpec `ebpf:"pythons"`
-	QueueCounts    *ebpf.MapSpec `ebpf:"queue_counts"`
-	Queued         *ebpf.MapSpec `ebpf:"queued"`
-	Reclaims       *ebpf.MapSpec `ebpf:"reclaims"`
-	RingRequests   *ebpf.MapSpec `ebpf:"ring_requests"`
-	Rings          *ebpf.MapSpec `ebpf:"rings"`
-	RssWritten     *ebpf.MapSpec `ebpf:"rss_written"`
-	SampleCounts   *ebpf.MapSpec `ebpf:"sample_counts"`
-	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
-	SpanCounts     *ebpf.MapSpec `ebpf:"span_counts"`
-	Spinning       *ebpf.MapSpec `ebpf:"spinning"`
-	Tracepoints    *ebpf.MapSpec `ebpf:"tracepoints"`
-	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
-	UnwindFiles    *ebpf.MapSpec `ebpf:"unwind_files"`
-	UnwindMissed   *ebpf.MapSpec `ebpf:"unwind_missed"`
-	UnwindWakeups  *ebpf.MapSpec `ebpf:"unwind_wakeups"`
-	UserMemos      *ebpf.MapSpec `ebpf:"user_memos"`
-	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
-	WorkCounts     *ebpf.MapSpec `ebpf:"work_counts"`
-	WorkSpans      *ebpf.MapSpec `ebpf:"work_spans"`
-	WrittenCgroups *ebpf.MapSpec `ebpf:"written_cgroups"`
-	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
+	BlockDepths     *ebpf.MapSpec `ebpf:"block_depths"`
+	BlockRequests   *ebpf.MapSpec `ebpf:"block_requests"`
+	CallSlots       *ebpf.MapSpec `ebpf:"call_slots"`
+	CgroupGlobs     *ebpf.MapSpec `ebpf:"cgroup_globs"`
+	CgroupScratch   *ebpf.MapSpec `ebpf:"cgroup_scratch"`
+	Chunks          *ebpf.MapSpec `ebpf:"chunks"`
+	CounterStates   *ebpf.MapSpec `ebpf:"counter_states"`
+	Counters        *ebpf.MapSpec `ebpf:"counters"`
+	FenceWaits      *ebpf.MapSpec `ebpf:"fence_waits"`
+	Fences          *ebpf.MapSpec `ebpf:"fences"`
+	Followed        *ebpf.MapSpec `ebpf:"followed"`
+	IrqStates       *ebpf.MapSpec `ebpf:"irq_states"`
+	KeptCalls       *ebpf.MapSpec `ebpf:"kept_calls"`
+	Limits          *ebpf.MapSpec `ebpf:"limits"`
+	LockWaits       *ebpf.MapSpec `ebpf:"lock_waits"`
+	Losses          *ebpf.MapSpec `ebpf:"losses"`
+	Memos           *ebpf.MapSpec `ebpf:"memos"`
+	Missing         *ebpf.MapSpec `ebpf:"missing"`
+	NestingLosses   *ebpf.MapSpec `ebpf:"nesting_losses"`
+	NewPrograms     *ebpf.MapSpec `ebpf:"new_programs"`
+	PendingReturns  *ebpf.MapSpec `ebpf:"pending_returns"`
+	PmuHits         *ebpf.MapSpec `ebpf:"pmu_hits"`
+	ProbeCounts     *ebpf.MapSpec `ebpf:"probe_counts"`
+	ProbeGlobs      *ebpf.MapSpec `ebpf:"probe_globs"`
+	ProbeScratch    *ebpf.MapSpec `ebpf:"probe_scratch"`
+	ProbeSpans      *ebpf.MapSpec `ebpf:"probe_spans"`
+	ProbeStates     *ebpf.MapSpec `ebpf:"probe_states"`
+	ProbeTotals     *ebpf.MapSpec `ebpf:"probe_totals"`
+	ProbeWatched    *ebpf.MapSpec `ebpf:"probe_watched"`
+	PythonListings  *ebpf.MapSpec `ebpf:"python_listings"`
+	PythonProcesses *ebpf.MapSpec `ebpf:"python_processes"`
+	PythonStacks    *ebpf.MapSpec `ebpf:"python_stacks"`
+	PythonThreads   *ebpf.MapSpec `ebpf:"python_threads"`
+	Pythons         *ebpf.MapSpec `ebpf:"pythons"`
+	QueueCounts     *ebpf.MapSpec `ebpf:"queue_counts"`
+	Queued          *ebpf.MapSpec `ebpf:"queued"`
+	Reclaims        *ebpf.MapSpec `ebpf:"reclaims"`
+	RingRequests    *ebpf.MapSpec `ebpf:"ring_requests"`
+	Rings           *ebpf.MapSpec `ebpf:"rings"`
+	RssWritten      *ebpf.MapSpec `ebpf:"rss_written"`
+	SampleCounts    *ebpf.MapSpec `ebpf:"sample_counts"`
+	Scratch         *ebpf.MapSpec `ebpf:"scratch"`
+	SpanCounts      *ebpf.MapSpec `ebpf:"span_counts"`
+	Spinning        *ebpf.MapSpec `ebpf:"spinning"`
+	Tracepoints     *ebpf.MapSpec `ebpf:"tracepoints"`
+	UnwindChunks    *ebpf.MapSpec `ebpf:"unwind_chunks"`
+	UnwindFiles     *ebpf.MapSpec `ebpf:"unwind_files"`
+	UnwindMissed    *ebpf.MapSpec `ebpf:"unwind_missed"`
+	UnwindWakeups   *ebpf.MapSpec `ebpf:"unwind_wakeups"`
+	UserMemos       *ebpf.MapSpec `ebpf:"user_memos"`
+	Wakeups         *ebpf.MapSpec `ebpf:"wakeups"`
+	WorkCounts      *ebpf.MapSpec `ebpf:"work_counts"`
+	WorkSpans       *ebpf.MapSpec `ebpf:"work_spans"`
+	WrittenCgroups  *ebpf.MapSpec `ebpf:"written_cgroups"`
+	WrittenStacks   *ebpf.MapSpec `ebpf:"written_stacks"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
@@ -600,60 +602,61 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	BlockDepths    *ebpf.Map `ebpf:"block_depths"`
-	BlockRequests  *ebpf.Map `ebpf:"block_requests"`
-	CallSlots      *ebpf.Map `ebpf:"call_slots"`
-	CgroupGlobs    *ebpf.Map `ebpf:"cgroup_globs"`
-	CgroupScratch  *ebpf.Map `ebpf:"cgroup_scratch"`
-	Chunks         *ebpf.Map `ebpf:"chunks"`
-	CounterStates  *ebpf.Map `ebpf:"counter_states"`
-	Counters       *ebpf.Map `ebpf:"counters"`
-	FenceWaits     *ebpf.Map `ebpf:"fence_waits"`
-	Fences         *ebpf.Map `ebpf:"fences"`
-	Followed       *ebpf.Map `ebpf:"followed"`
-	IrqStates      *ebpf.Map `ebpf:"irq_states"`
-	KeptCalls      *ebpf.Map `ebpf:"kept_calls"`
-	Limits         *ebpf.Map `ebpf:"limits"`
-	LockWaits      *ebpf.Map `ebpf:"lock_waits"`
-	Losses         *ebpf.Map `ebpf:"losses"`
-	Memos          *ebpf.Map `ebpf:"memos"`
-	Missing        *ebpf.Map `ebpf:"missing"`
-	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
-	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
-	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
-	PmuHits        *ebpf.Map `ebpf:"pmu_hits"`
-	ProbeCounts    *ebpf.Map `ebpf:"probe_counts"`
-	ProbeGlobs     *ebpf.Map `ebpf:"probe_globs"`
-	ProbeScratch   *ebpf.Map `ebpf:"probe_scratch"`
-	ProbeSpans     *ebpf.Map `ebpf:"probe_spans"`
-	ProbeStates    *ebpf.Map `ebpf:"probe_states"`
-	ProbeTotals    *ebpf.Map `ebpf:"probe_totals"`
-	ProbeWatched   *ebpf.Map `ebpf:"probe_watched"`
-	PythonListings *ebpf.Map `ebpf:"python_listings"`
-	PythonStacks   *ebpf.Map `ebpf:"python_stacks"`
-	PythonThreads  *ebpf.Map `ebpf:"python_threads"`
-	Pythons        *ebpf.Map `ebpf:"pythons"`
-	QueueCounts    *ebpf.Map `ebpf:"queue_counts"`
-	Queued         *ebpf.Map `ebpf:"queued"`
-	Reclaims       *ebpf.Map `ebpf:"reclaims"`
-	RingRequests   *ebpf.Map `ebpf:"ring_requests"`
-	Rings          *ebpf.Map `ebpf:"rings"`
-	RssWritten     *ebpf.Map `ebpf:"rss_written"`
-	SampleCounts   *ebpf.Map `ebpf:"sample_counts"`
-	Scratch        *ebpf.Map `ebpf:"scratch"`
-	SpanCounts     *ebpf.Map `ebpf:"span_counts"`
-	Spinning       *ebpf.Map `ebpf:"spinning"`
-	Tracepoints    *ebpf.Map `ebpf:"tracepoints"`
-	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
-	UnwindFiles    *ebpf.Map `ebpf:"unwind_files"`
-	UnwindMissed   *ebpf.Map `ebpf:"unwind_missed"`
-	UnwindWakeups  *ebpf.Map `ebpf:"unwind_wakeups"`
-	UserMemos      *ebpf.Map `ebpf:"user_memos"`
-	Wakeups        *ebpf.Map `ebpf:"wakeups"`
-	WorkCounts     *ebpf.Map `ebpf:"work_counts"`
-	WorkSpans      *ebpf.Map `ebpf:"work_spans"`
-	WrittenCgroups *ebpf.Map `ebpf:"written_cgroups"`
-	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
+	BlockDepths     *ebpf.Map `ebpf:"block_depths"`
+	BlockRequests   *ebpf.Map `ebpf:"block_requests"`
+	CallSlots       *ebpf.Map `ebpf:"call_slots"`
+	CgroupGlobs     *ebpf.Map `ebpf:"cgroup_globs"`
+	CgroupScratch   *ebpf.Map `ebpf:"cgroup_scratch"`
+	Chunks          *ebpf.Map `ebpf:"chunks"`
+	CounterStates   *ebpf.Map `ebpf:"counter_states"`
+	Counters        *ebpf.Map `ebpf:"counters"`
+	FenceWaits      *ebpf.Map `ebpf:"fence_waits"`
+	Fences          *ebpf.Map `ebpf:"fences"`
+	Followed        *ebpf.Map `ebpf:"followed"`
+	IrqStates       *ebpf.Map `ebpf:"irq_states"`
+	KeptCalls       *ebpf.Map `ebpf:"kept_calls"`
+	Limits          *ebpf.Map `ebpf:"limits"`
+	LockWaits       *ebpf.Map `ebpf:"lock_waits"`
+	Losses          *ebpf.Map `ebpf:"losses"`
+	Memos           *ebpf.Map `ebpf:"memos"`
+	Missing         *ebpf.Map `ebpf:"missing"`
+	NestingLosses   *ebpf.Map `ebpf:"nesting_losses"`
+	NewPrograms     *ebpf.Map `ebpf:"new_programs"`
+	PendingReturns  *ebpf.Map `ebpf:"pending_returns"`
+	PmuHits         *ebpf.Map `ebpf:"pmu_hits"`
+	ProbeCounts     *ebpf.Map `ebpf:"probe_counts"`
+	ProbeGlobs      *ebpf.Map `ebpf:"probe_globs"`
+	ProbeScratch    *ebpf.Map `ebpf:"probe_scratch"`
+	ProbeSpans      *ebpf.Map `ebpf:"probe_spans"`
+	ProbeStates     *ebpf.Map `ebpf:"probe_states"`
+	ProbeTotals     *ebpf.Map `ebpf:"probe_totals"`
+	ProbeWatched    *ebpf.Map `ebpf:"probe_watched"`
+	PythonListings  *ebpf.Map `ebpf:"python_listings"`
+	PythonProcesses *ebpf.Map `ebpf:"python_processes"`
+	PythonStacks    *ebpf.Map `ebpf:"python_stacks"`
+	PythonThreads   *ebpf.Map `ebpf:"python_threads"`
+	Pythons         *ebpf.Map `ebpf:"pythons"`
+	QueueCounts     *ebpf.Map `ebpf:"queue_counts"`
+	Queued          *ebpf.Map `ebpf:"queued"`
+	Reclaims        *ebpf.Map `ebpf:"reclaims"`
+	RingRequests    *ebpf.Map `ebpf:"ring_requests"`
+	Rings           *ebpf.Map `ebpf:"rings"`
+	RssWritten      *ebpf.Map `ebpf:"rss_written"`
+	SampleCounts    *ebpf.Map `ebpf:"sample_counts"`
+	Scratch         *ebpf.Map `ebpf:"scratch"`
+	SpanCounts      *ebpf.Map `ebpf:"span_counts"`
+	Spinning        *ebpf.Map `ebpf:"spinning"`
+	Tracepoints     *ebpf.Map `ebpf:"tracepoints"`
+	UnwindChunks    *ebpf.Map `ebpf:"unwind_chunks"`
+	UnwindFiles     *ebpf.Map `ebpf:"unwind_files"`
+	UnwindMissed    *ebpf.Map `ebpf:"unwind_missed"`
+	UnwindWakeups   *ebpf.Map `ebpf:"unwind_wakeups"`
+	UserMemos       *ebpf.Map `ebpf:"user_memos"`
+	Wakeups         *ebpf.Map `ebpf:"wakeups"`
+	WorkCounts      *ebpf.Map `ebpf:"work_counts"`
+	WorkSpans       *ebpf.Map `ebpf:"work_spans"`
+	WrittenCgroups  *ebpf.Map `ebpf:"written_cgroups"`
+	WrittenStacks   *ebpf.Map `ebpf:"written_stacks"`
 }
 
 func (m *wprofMaps) Close() error {
@@ -688,6 +691,7 @@ func (m *wprofMaps) Close() error {
 		m.ProbeTotals,
 		m.ProbeWatched,
 		m.PythonListings,
+		m.PythonProcesses,
 		m.PythonStacks,
 		m.PythonThreads,
 		m.Pythons,

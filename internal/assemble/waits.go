@@ -145,6 +145,7 @@ func (w *waitTable) read(to *format.Wait, b []byte) {
 	if flags&ringdata.WaitFlagIsFutex != 0 {
 		to.IsFutex, to.Futex = true, le.Uint64(b[ringdata.WaitArgs:])
 		to.FutexOp, to.FutexValue = le.Uint32(b[ringdata.WaitArgs+8:]), le.Uint32(b[ringdata.WaitArgs+16:])
+		to.IsGil = flags&ringdata.WaitFlagIsGil != 0
 		if string(to.Call) == "futex_wait" { // which has no operation
 			to.FutexOp, to.FutexValue = 0, to.FutexOp
 		}

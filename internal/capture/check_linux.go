@@ -55,7 +55,7 @@ func check(cfg *Config) error {
 // filesNeeded is the number of open files for kernel programs, their maps, the events of each CPU and tracepoints (a link, and for some raw
 // ones a program), and some spare ones. A program of a source takes one, its link another, and seldom a map.
 func filesNeeded(cfg *Config) int {
-	n := 76 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
+	n := 77 + 5*cfg.CPUs + cfg.Kernel.Rings + 2*len(cfg.Kernel.Tracepoints)
 	for _, p := range cfg.Kernel.Probes {
 		n += 1 + len(p.Sites) + breakpointFiles(cfg, p)
 		if p.Role == probe.Begin {

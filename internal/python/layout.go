@@ -37,6 +37,18 @@ type Layout struct {
 	TextKind              uint64 // bits in TextState below the kind of its characters
 	ASCII, Compact        uint64 // in a str: its characters, if they are ASCII and if not
 	BytesLength, Bytes    uint64 // in a bytes
+
+	GIL GIL
+}
+
+// GIL is where the state of the global lock is, and what is where in it.
+type GIL struct {
+	At            uint64 // in the runtime
+	InInterpreter bool   // At is in an interpreter, which has a pointer to the state there
+	Bytes         uint64 // of the state
+	Locked        uint64 // whether a thread has it: 1
+	Holder        uint64 // the thread that has it
+	NativeID      uint64 // in a thread: its tid; 0: it is not there
 }
 
 // Ends is how the outermost frame that a call of the interpreter's loop executes is recognised. The loop executes calls from Python to
@@ -79,6 +91,7 @@ func layoutOf(minor int) *Layout {
 type debugPlaces struct {
 	minor                                                                              int
 	runtimeHead, interpreterNext, threadsHead                                          int
+	gilPointer, ownGIL, gilLocked, gilHolder, nativeID                                 int // ownGIL: the state that an interpreter may have itself
 	threadNext, currentFrame, threadID                                                 int
 	framePrevious, frameCode, frameAt, frameOwner, frameCopy                           int
 	codeFilename, codeQualname, codeLines, codeFirstLine, codeInstructions, codeCopies int
@@ -90,12 +103,14 @@ func debugLayouts() []debugPlaces {
 	return []debugPlaces{
 		{
 			minor: 13, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 21, currentFrame: 23, threadID: 24,
+			gilPointer: 14, ownGIL: 15, gilLocked: 17, gilHolder: 18, nativeID: 25,
 			framePrevious: 29, frameCode: 30, frameAt: 31, frameOwner: 33,
 			codeFilename: 35, codeQualname: 37, codeLines: 38, codeFirstLine: 39, codeInstructions: 43,
 			bytesSize: 65, bytesValue: 66, textState: 68, textLength: 69, textASCII: 70,
 		},
 		{
 			minor: 14, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 24, currentFrame: 26, threadID: 27,
+			gilPointer: 15, ownGIL: 16, gilLocked: 18, gilHolder: 19, nativeID: 28,
 			framePrevious: 32, frameCode: 33, frameAt: 34, frameOwner: 36, frameCopy: 38, hasCopies: true,
 			codeFilename: 40, codeQualname: 42, codeLines: 43, codeFirstLine: 44, codeInstructions: 48, codeCopies: 49,
 			bytesSize: 75, bytesValue: 76, textState: 78, textLength: 79, textASCII: 80,
@@ -114,6 +129,7 @@ const (
 	maxFrame       = 127     // bytes that a walk reads of a frame, and of a code object
 	maxCode        = 255
 	maxOther       = 1 << 12 // of a str and a bytes
+	gilBytes       = 208     // of the state of the global lock, which says nothing of its length
 )
 
 // Bits of the state of a str before the kind of its characters: whether it is interned, which is a byte where threads set it without a lock (3.14).
@@ -146,12 +162,16 @@ func parseDebugOffsets(b []byte) *Layout {
 		Filename: at(p.codeFilename), Qualname: at(p.codeQualname), FirstLine: at(p.codeFirstLine), Lines: at(p.codeLines), Instructions: at(p.codeInstructions),
 		TextLength: at(p.textLength), TextState: at(p.textState), TextKind: internedBits, ASCII: at(p.textASCII), Compact: at(p.textASCII) + compactHeader,
 		BytesLength: at(p.bytesSize), Bytes: at(p.bytesValue),
+		GIL: GIL{
+			At: at(p.gilPointer), InInterpreter: true, Bytes: gilBytes, Locked: at(p.gilLocked) - at(p.ownGIL), Holder: at(p.gilHolder) - at(p.ownGIL),
+			NativeID: at(p.nativeID),
+		},
 	}
 	if at(freeThreaded) != 0 && p.hasCopies {
 		l.TextKind = internedByte
 		l.Copy, l.Copies = at(p.frameCopy), at(p.codeCopies)
 	}
-	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes) > maxOther {
+	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes, l.GIL.NativeID) > maxOther || max(l.GIL.Locked, l.GIL.Holder) >= gilBytes {
 		return nil
 	}
 	return l

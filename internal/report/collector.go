@@ -29,6 +29,7 @@ type Collector struct {
 	onlyAll []*totals
 	own     map[timeline.Key]*totals // of each thread, with Options.Threads
 	locks   map[lockKey]*lock
+	holders holders
 	parents map[int32]bool // processes that have selected child processes
 	open    []openWait
 

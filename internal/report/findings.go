@@ -204,6 +204,9 @@ func (f *finder) locks() {
 		if l.of.semaphore != nil {
 			what = "semaphore " + f.c.lockName(l.of)
 		}
+		if l.of.isGIL {
+			what = "Python's global lock (GIL)"
+		}
 		if l.of.kernel {
 			what = "a kernel lock in " + f.c.lockName(l.of)
 		}

@@ -31,6 +31,7 @@ type lock struct {
 	name   uint32     // address or path; 0: it has none
 	passed []handover // the latest recentHandovers
 	next   int        // in passed
+	isGIL  bool       // of a Python interpreter
 	// semaphore says of a semaphore whether it is a lock; nil: it is none.
 	semaphore *waits.Semaphore
 }
@@ -42,6 +43,30 @@ type handover struct {
 }
 
 const recentHandovers = 16
+
+// holders finds threads by the tid that a lock names.
+type holders struct {
+	byTID map[int32]*thread
+	among int // how many threads there were
+}
+
+// of returns the thread of a tid; nil: it is not known.
+func (h *holders) of(c *Collector, tid int32) *thread {
+	t := h.byTID[tid]
+	if t != nil && t.of.Status != timeline.Dead || tid == 0 {
+		return t
+	}
+	if h.among == len(c.threads) {
+		return nil
+	}
+	h.byTID, h.among = make(map[int32]*thread, len(c.threads)), len(c.threads)
+	for _, t := range c.threads {
+		if t.of.Status != timeline.Dead {
+			h.byTID[t.of.Def.GetTid()] = t
+		}
+	}
+	return h.byTID[tid]
+}
 
 func (l *lock) wasPassed(since int64) bool {
 	return slices.ContainsFunc(l.passed, func(h handover) bool { return h.at > since })
@@ -108,6 +133,8 @@ func (c *Collector) lockOf(t *thread, s *timeline.Span, one *interval) *lock {
 	if l == nil && len(c.locks) < maxLocks {
 		l = &lock{lockKey: key}
 		switch {
+		case one.class == waits.GIL:
+			l.isGIL, l.name = true, c.names.id("GIL")
 		case key.futex != 0:
 			l.name = c.names.id(fmt.Sprintf("%#x", key.futex))
 		case key.inode != 0 || key.path != 0:
@@ -130,6 +157,8 @@ func (c *Collector) addLock(t *thread, s *timeline.Span, at place, one *interval
 		l.waiters.add(c.names.thread(t.who), ns, 1)
 		l.sites.add(c.functionOf(at.site, at.caller), ns, 1)
 		switch {
+		case one.class == waits.GIL && !s.Open:
+			l.addOwner(c, owner, s.From, s.To)
 		case s.Open || waker == "" || isInterrupt(waker):
 		case owner != nil:
 			l.addOwners(c, owner, s.From, s.To)
@@ -159,6 +188,8 @@ func (c *Collector) endLockWait(t *thread, s *timeline.Span, one *interval) *thr
 	case s.Open:
 		c.addOpen(t, s, one)
 		return nil
+	case one.class == waits.GIL: // a wait ends every few ms, whether or not another thread has given it away
+		return c.holders.of(c, c.r.Wait(s.Wait).GetOwner())
 	}
 	owner := c.ownerAtEnd(s)
 	switch {

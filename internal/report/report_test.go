@@ -278,6 +278,25 @@ func TestSleepsWithALockAreNotIdle(t *testing.T) {
 	}
 }
 
+// A wait for Python's global lock is behind the thread that the lock names, also if its time limit ends it and no thread wakes the waiter.
+func TestGILIsBehindItsHolder(t *testing.T) {
+	text := strings.NewReplacer("futex_value=2 owner=10", "is_gil owner=10", "cpu0 waking 2 wakee=3", "cpu0 waking 1 wakee=3").Replace(lockWaits)
+	r := reportOf(t, text)
+	if r.Sum("gil").Ns != 600e6 || len(r.Locks) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if l := r.Locks[0]; l.Object != "GIL" || l.Owners[0] != (Part{"holder (10)", 600e6, 2}) || l.OwnerTime[1] != (Part{"disk read data/stock.db", 290e6, 1}) {
+		t.Errorf("%+v", l)
+	}
+	if len(r.Findings) == 0 || !strings.Contains(r.Findings[0].Summary, "waits for Python's global lock (GIL)") || !strings.Contains(r.Findings[0].Summary, "mostly behind holder (10)") {
+		t.Errorf("%+v", r.Findings)
+	}
+	unknown := reportOf(t, strings.ReplaceAll(text, "is_gil owner=10", "is_gil"))
+	if l := unknown.Locks[0]; l.Owners[0].Name != unknownOwners {
+		t.Errorf("without a holder: %+v", l)
+	}
+}
+
 // A stack that lacks its outer functions counts as the usual place that it is the inner part of, unless there are two such places.
 func TestCutStackIsTheUsualPlace(t *testing.T) {
 	const text = `

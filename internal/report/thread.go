@@ -212,7 +212,7 @@ func (c *Collector) blocked(t *thread, s *timeline.Span) (interval, waits.Result
 	if w, at := c.r.Wait(s.Wait), c.calls.wait(s.Stack); class == waits.Condition && at.pair && w.GetIsFutex() {
 		one.object = c.names.id(fmt.Sprintf("%#x", lockAddress(w, at)))
 	}
-	if class == waits.Lock || class == waits.KernelLock {
+	if class.IsLock() {
 		one.lock = c.lockOf(t, s, &one)
 		if one.lock != nil && one.lock.name != 0 {
 			one.object = one.lock.name // the same in all lists

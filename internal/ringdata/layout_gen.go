@@ -198,6 +198,7 @@ const (
 	WaitFlagHasFile   = 4
 	WaitFlagHasSocket = 8
 	WaitFlagIsFutex   = 16
+	WaitFlagIsGil     = 32
 )
 
 // enum rec_wait_use

@@ -25,6 +25,7 @@ const (
 	Signal
 	KernelLock
 	KernelWork
+	GIL
 	Preempted
 	Throttled
 	Runnable
@@ -76,6 +77,7 @@ func Classes() []ClassInfo {
 		{Signal, "signal", "signal", IfUsual, "a signal, or to be continued after a stop"},
 		{KernelLock, "kernel lock", "kernel lock", Never, "a lock in the kernel"},
 		{KernelWork, "kernel work", "kernel", Never, "something else in the kernel; of a kernel thread also work"},
+		{GIL, "gil", "GIL", Never, "the global lock of a Python interpreter, which executes bytecode in one thread at a time"},
 		{Preempted, "preempted", "preempted", Never, "a CPU, which it lost without wanting to wait"},
 		{Throttled, "throttled", "throttled", Never, "a CPU, since its cgroup has used up its CPU quota; until it runs again"},
 		{Runnable, "runnable", "runnable", Never, "a CPU, after what it waited for has come"},
@@ -84,5 +86,8 @@ func Classes() []ClassInfo {
 
 // DiskClasses returns the classes of waits for file systems and block devices.
 func DiskClasses() []Class { return []Class{DiskRead, DiskWrite, DiskSync, Disk} }
+
+// IsLock reports whether threads wait for others that have something: a lock.
+func (c Class) IsLock() bool { return c == Lock || c == KernelLock || c == GIL }
 
 func (c Class) String() string { return Classes()[c].Name }

@@ -39,6 +39,9 @@ func (r *rules) classify(f *Facts) Class {
 	if f.State&(format.StateStopped|format.StateTraced|format.StateFrozen|format.StateParked) != 0 {
 		return Signal
 	}
+	if f.Wait.GetIsGil() {
+		return GIL
+	}
 	call := ""
 	if f.Wait != nil {
 		call = string(f.Wait.Call)

@@ -22,6 +22,7 @@ func TestClasses(t *testing.T) {
 	}{
 		{"a contended mutex without a stack", Facts{Wait: futex(128, 2)}, Result{Lock, Never}},
 		{"a mutex with priority inheritance", Facts{Wait: futex(6|128, 0)}, Result{Lock, Never}},
+		{"Python's global lock", Facts{Wait: &format.Wait{Number: 202, Call: []byte("futex"), IsFutex: true, Futex: 0x7000, FutexOp: 9 | 128, IsGil: true}, User: []string{"__futex_abstimed_wait_common", "pthread_cond_timedwait"}}, Result{GIL, Never}},
 		{"a condition", Facts{Wait: futex(9|128, 0)}, Result{Condition, IfUsual}},
 		{"a mutex of glibc that is locked again after a condition", Facts{Wait: futex(128, 2), User: []string{"__GI___lll_lock_wait", "___pthread_cond_wait"}}, Result{Lock, Never}},
 		{"Rust", Facts{Wait: futex(128, 0), User: []string{"syscall", "std::sys::sync::mutex::futex::Mutex::lock_contended"}}, Result{Lock, Never}},

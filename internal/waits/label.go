@@ -34,7 +34,7 @@ func writes(call string) bool {
 // Object returns what a thread waits for without the verb: a peer, a path, the address of a lock; "" if it is not known.
 func Object(c Class, w *format.Wait) string {
 	switch {
-	case w == nil || c == Timer && w.IsFutex || c == Preempted || c == Throttled || c == Runnable || c == PageFault || c == KernelLock && w.Path == nil:
+	case w == nil || c == Timer && w.IsFutex || c == GIL || c == Preempted || c == Throttled || c == Runnable || c == PageFault || c == KernelLock && w.Path == nil:
 		return ""
 	case w.IsFutex:
 		return fmt.Sprintf("%#x", w.Futex)

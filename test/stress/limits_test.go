@@ -48,7 +48,7 @@ func TestFewOpenFiles(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	load(t)
-	enough := 78 + 5*possibleCPUs(t) // 88 with two
+	enough := 79 + 5*possibleCPUs(t) // 89 with two
 	file := filepath.Join(t.TempDir(), "few.wprof")
 	r := limited(t, fmt.Sprintf("-n %d", enough), "wprof-record", "-d2s", "-o", file)
 	if r.Status != 0 || !bytes.Contains(r.Stderr, []byte("could not be kept open, because this process may have")) {

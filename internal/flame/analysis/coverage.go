@@ -103,7 +103,7 @@ func contention(r *report.Report, window int64, isDelayNamed bool) string {
 	if !isDelayNamed {
 		add(r.Sum(report.Delayed).Ns, "scheduling delay")
 	}
-	add(r.Sum(waits.Lock.String()).Ns+r.Sum(waits.KernelLock.String()).Ns, "waits for locks")
+	add(r.Sum(waits.Lock.String()).Ns+r.Sum(waits.KernelLock.String()).Ns+r.Sum(waits.GIL.String()).Ns, "waits for locks")
 	if len(parts) == 0 {
 		return ""
 	}

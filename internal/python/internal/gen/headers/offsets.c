@@ -62,6 +62,19 @@ int main(void)
 	printf(" ASCII: %zu, Compact: %zu,", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject));
 	FIELD("BytesLength", PyVarObject, ob_size);
 	FIELD("Bytes", PyBytesObject, ob_sval);
-	printf("},\n");
+	printf(" GIL: GIL{");
+#if PY_VERSION_HEX < 0x030c0000
+	FIELD("At", _PyRuntimeState, ceval.gil);
+#else
+	FIELD("At", PyInterpreterState, ceval.gil);
+	printf(" InInterpreter: true,");
+#endif
+	printf(" Bytes: %zu,", sizeof(struct _gil_runtime_state));
+	FIELD("Locked", struct _gil_runtime_state, locked);
+	FIELD("Holder", struct _gil_runtime_state, last_holder);
+#if PY_VERSION_HEX >= 0x030b0000
+	FIELD("NativeID", PyThreadState, native_thread_id);
+#endif
+	printf("}},\n");
 	return 0;
 }
