@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -354,7 +353,7 @@ list(map(work, [time.monotonic() + 1]))
 	if err := os.WriteFile(program, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, python := range pythonsOf(t) {
+	for _, python := range tools.Pythons(t) {
 		t.Run(strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), func(t *testing.T) {
 			stacks := map[bool]string{}
 			for _, withPython := range []bool{true, false} {
@@ -395,12 +394,4 @@ func usualCalls(text string) (most string) {
 		}
 	}
 	return most
-}
-
-func pythonsOf(t *testing.T) []string {
-	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not installed")
-	}
-	return pythons(t)
 }
