@@ -209,6 +209,7 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 /* Shared as blocked_buf is: the stack of the program has no room for it. */
 static struct rec_wait blocked_wait;
 static struct rec_ident blocked_ident;
+static struct wait_call blocked_call;
 
 /* As intern_wait() does in the thread itself. Returns false if nothing is known. */
 static __always_inline bool describe_blocked(struct task_struct *task)
@@ -217,30 +218,30 @@ static __always_inline bool describe_blocked(struct task_struct *task)
 	struct futex_memory memory;
 	struct pollfd polled;
 	struct wait_file f = {};
-	struct wait_call call;
+	struct wait_call *call = &blocked_call;
 	__u64 gil = 0;
 	__u32 fd = 0;
 
-	if (!read_call(task, &call))
+	if (!read_call(task, call))
 		return false;
-	if (polls_one(&call) && !read_other(&other, &polled, sizeof(polled), call.args[0]))
-		set_polled(&call, &polled);
-	else if (call.use & USE_POLLFD)
-		call.args[0] = 0;
-	if (call.use & USE_FD) {
-		fd = call.args[0];
+	if (polls_one(call) && !read_other(&other, &polled, sizeof(polled), call->args[0]))
+		set_polled(call, &polled);
+	else if (call->use & USE_POLLFD)
+		call->args[0] = 0;
+	if (call->use & USE_FD) {
+		fd = call->args[0];
 		find_file(&f, task, fd);
 	}
-	if (python_enabled && call.use & USE_FUTEX) {
-		gil = gil_with(&other, task, call.args[0]);
-		set_gil(&call, gil);
+	if (python_enabled && call->use & USE_FUTEX) {
+		gil = gil_with(&other, task, call->args[0]);
+		set_gil(call, gil);
 	}
-	describe_wait(&blocked_wait, task, &call, &f, fd);
+	describe_wait(&blocked_wait, task, call, &f, fd);
 	if (gil)
 		blocked_wait.owner = gil_holder(&other, task, gil);
-	else if (call.number == SYSCALL_FUTEX && has_owner(call.args[1], call.args[2]) &&
-	    !read_other(&other, &memory, sizeof(memory), call.args[0]))
-		blocked_wait.owner = owner_in(call.args[1], call.args[2], memory.word, memory.after);
+	else if (call->number == SYSCALL_FUTEX && has_owner(call->args[1], call->args[2]) &&
+		 !read_other(&other, &memory, sizeof(memory), call->args[0]))
+		blocked_wait.owner = owner_in(call->args[1], call->args[2], memory.word, memory.after);
 	return true;
 }
 

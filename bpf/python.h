@@ -414,29 +414,62 @@ static __always_inline __u64 python_instructions(struct python_context *ctx, con
 	return read_python_word(ctx, is_other, &at, copies + copy * sizeof(__u64)) ? at : 0;
 }
 
+#define PYTHON_SHIM -1ULL
+
 /*
- * The word of a frame without PYTHON_ENDS: the hash of its code object, which is defined if it was not in this generation. 0: it is code that
- * the interpreter has made for itself, which has one string for all names (_Py_MakeShimCode() in CPython).
+ * The id of a code object: its hash, under which it is defined if it was not in this generation. 0: it has none. PYTHON_SHIM: it is code that the
+ * interpreter has made for itself, which has one string for all names (_Py_MakeShimCode() in CPython).
  */
-static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at, __u32 copy)
+static __always_inline __u64 read_python_code(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code)
 {
 	struct python_stack *st = ctx->st;
 	__u64 id, filename, qualname;
 
-	code &= ~7ULL; /* since 3.14 the lowest bits say who owns the reference */
-
 	if (!code || !read_python(ctx, is_other, st->code, bounded(p->code_bytes, PYTHON_CODE_BYTES), PYTHON_CODE_BYTES, code))
-		return PYTHON_FRAME;
+		return 0;
 	filename = code_word(st, p->filename);
 	qualname = code_word(st, p->qualname);
 	if (filename == qualname)
-		return 0;
+		return PYTHON_SHIM;
 	id = mix64(st->seed ^ mix_fast(code) ^ filename);
 	id = mix64(id ^ qualname);
 	id = mix64(id ^ code_word(st, p->lines));
 	id = mix64(id ^ code_word(st, p->first_line)) >> PYTHON_CODE_SHIFT | 1;
-	if (!is_python_defined(ctx, is_other, p, id))
+	return is_python_defined(ctx, is_other, p, id) ? id : 0;
+}
+
+/* The same, from what the walk has met, unless the object itself is needed. */
+static __always_inline __u64 python_code(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, bool needed)
+{
+	struct python_stack *st = ctx->st;
+	struct python_known *known;
+	__u64 key, id;
+
+	if (is_other) { /* the stack of the program has no room for more */
+		id = read_python_code(ctx, is_other, p, code);
+		barrier_var(id);
+		return id;
+	}
+	known = &st->known[bounded(code >> 4 ^ code >> 10, PYTHON_KNOWN)];
+	key = code ^ st->walks * MIX_A;
+	if (needed || known->key != key) {
+		*(volatile __u64 *)&known->id = read_python_code(ctx, is_other, p, code);
+		known->key = key;
+	}
+	return *(volatile __u64 *)&known->id; /* the verifier does not follow it */
+}
+
+/* The word of a frame without PYTHON_ENDS; 0: it is none of Python's. */
+static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at, __u32 copy)
+{
+	__u64 id;
+
+	code &= ~7ULL; /* since 3.14 the lowest bits say who owns the reference */
+	id = python_code(ctx, is_other, p, code, copy);
+	if (!id)
 		return PYTHON_FRAME;
+	if (id == PYTHON_SHIM)
+		return 0;
 	if (p->instructions)
 		at = (__s64)(at - python_instructions(ctx, is_other, p, code, copy)) >> 1;
 	else
@@ -452,7 +485,8 @@ static __always_inline void add_python(struct python_stack *st, __u64 word)
 {
 	__u32 count = *(volatile __u32 *)&st->count;
 
-	st->words[bounded(count, 512)] = word;
+	st->words[bounded(count, PYTHON_WORDS)] = word;
+	st->hash = (st->hash ^ mix_fast(word)) * MIX_B;
 	*(volatile __u32 *)&st->count = count + 1;
 }
 
@@ -460,12 +494,14 @@ static __always_inline void add_python(struct python_stack *st, __u64 word)
 static __always_inline void end_python_run(struct python_stack *st)
 {
 	__u32 last = *(volatile __u32 *)&st->count - 1;
-	__u64 *word = &st->words[bounded(last, 512)];
+	__u64 *word = &st->words[bounded(last, PYTHON_WORDS)];
 
-	if (last < PYTHON_FRAMES && !(*word & PYTHON_ENDS))
-		*word |= PYTHON_ENDS;
-	else
+	if (last >= PYTHON_FRAMES || *word & PYTHON_ENDS) {
 		add_python(st, PYTHON_ENDS);
+		return;
+	}
+	*word |= PYTHON_ENDS;
+	st->hash = (st->hash ^ MIX_A) * MIX_B; /* no other word has this hash */
 }
 
 static __always_inline __u64 frame_word(struct python_stack *st, __u16 at)
@@ -524,6 +560,8 @@ static __always_inline const struct python *begin_python(struct python_stack *st
 	if (!p)
 		return NULL;
 	st->count = 0;
+	st->hash = 0;
+	st->walks++;
 	st->seed = user_seed(task);
 	st->pid = task->tgid;
 	st->tid = task->pid;

@@ -13,12 +13,24 @@ const volatile bool python_enabled;
 #define PYTHON_FILE 512
 #define PYTHON_LINES 4096
 
+#define PYTHON_WORDS 2048 /* a power of two */
+#define PYTHON_KNOWN 64	  /* a power of two */
+
+_Static_assert(PYTHON_FRAMES < PYTHON_WORDS, "words of frames");
+
+/* A code object that the walk has met before: deep stacks have few. */
+struct python_known {
+	__u64 key; /* its address, mixed with the number of the walk */
+	__u64 id;
+};
+
 struct python_stack {
 	__u32 count;
 	__u8 ended; /* enum rec_python_end */
 	__u8 several; /* there is more than one interpreter */
 	__u16 pad;
 	__u64 seed; /* of the process */
+	__u64 hash; /* of words */
 	__u32 pid, tid;
 	/* The walk. */
 	__u32 file; /* number of the interpreter's file */
@@ -28,7 +40,9 @@ struct python_stack {
 	__u64 interpreter, thread, frame;
 	__u8 bytes[PYTHON_FRAME_BYTES];
 	__u8 code[PYTHON_CODE_BYTES];
-	__u64 words[PYTHON_FRAMES + 32]; /* 512 */
+	__u64 words[PYTHON_WORDS];
+	__u64 walks; /* that were written here */
+	struct python_known known[PYTHON_KNOWN];
 	/* The definition of a code object. */
 	__u64 def[sizeof(struct rec_code) / sizeof(__u64)]; /* and its text */
 	__u8 text[PYTHON_NAME + PYTHON_FILE + PYTHON_LINES];

@@ -67,8 +67,8 @@ enum rec_flag {
 };
 
 /*
- * The header of a record in its ring, 64 bits: the length of the record in the lowest 13, then the flags and the kind of a
- * packed record, RECORD_PACKED and RECORD_DISCARDED, and in the upper half the lower half of a packed record's time.
+ * The header of a record in its ring, 64 bits: the length of the record in the lowest 13, or 21 if it is not packed, then the flags and the kind of
+ * a packed record, RECORD_PACKED and RECORD_DISCARDED, and in the upper half the lower half of a packed record's time.
  */
 enum rec_header {
 	PACKED_FLAGS_SHIFT = 13,
@@ -282,7 +282,7 @@ struct rec_stack {
 	__u64 addrs[];	/* count of them, innermost first; then, to the end of the record, words of Python's frames, innermost first */
 };
 
-#define PYTHON_FRAMES 480 /* words of Python's frames */
+#define PYTHON_FRAMES 2016 /* words of Python's frames */
 
 enum rec_python_end {
 	PYTHON_NONE,	   /* there are no words of frames */

@@ -22,8 +22,9 @@ import (
 const WatermarkSlackNs = 10_000
 
 const (
-	maxChunk   = 1 << 20
-	chunkSlack = 8 << 10 // CHUNK_SLACK in ring.h
+	maxChunk    = 1 << 20
+	chunkSlack  = 8 << 10  // CHUNK_SLACK in ring.h
+	pythonSlack = 24 << 10 // where stacks have Python's frames
 )
 
 // ringControl mirrors struct ring in ring.h.
@@ -90,9 +91,17 @@ func chunksOf(ringBytes int) (count, shift int) {
 	return ringBytes / size, bits.TrailingZeros(uint(size))
 }
 
-func mapRings(control, data *ebpf.Map, ringBytes int) (*rings, error) {
+// slack is the room after each chunk: more than the largest record.
+func (o *Options) slack() int {
+	if o.Unwind.Python.On {
+		return pythonSlack
+	}
+	return chunkSlack
+}
+
+func mapRings(control, data *ebpf.Map, ringBytes, slack int) (*rings, error) {
 	count, shift := chunksOf(ringBytes)
-	stride := 1<<shift + chunkSlack
+	stride := 1<<shift + slack
 	n := int(control.MaxEntries())
 	r := &rings{}
 	var err error

@@ -23,7 +23,7 @@ const volatile __u32 ring_chunks = 1;	 /* of each ring */
 const volatile __u32 chunk_shift = 12;	 /* log2 of a chunk's bytes */
 const volatile bool rings_shared;	 /* there are more CPUs than rings */
 
-#define CHUNK_SLACK 8192 /* more than the largest record */
+#define CHUNK_SLACK 8192 /* more than the largest record; with Python's frames user space makes it larger: bpf/ring.go */
 
 /* Two cache lines: one that the programs write, and one that user space writes. */
 struct ring {

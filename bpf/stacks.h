@@ -138,16 +138,6 @@ static __always_inline struct python_stack *python_part(struct scratch *s)
 	return python_enabled && s->python ? python_stack_at(s->level) : NULL;
 }
 
-static __always_inline __u64 hash_python(const struct python_stack *st)
-{
-	__u32 count = *(volatile __u32 *)&st->count;
-	__u64 hash = 0;
-
-	for (__u32 i = 0; i < PYTHON_FRAMES && i < count; i++)
-		hash = (hash ^ mix_fast(st->words[i])) * MIX_B;
-	return hash;
-}
-
 /* The room is reserved before the clock is read, as for any record. */
 static __noinline bool write_stack(struct scratch *s, __u32 tid)
 {
@@ -157,7 +147,7 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 	struct rec_stack *rec;
 
 	if (python)
-		more = bounded(python->count, 512) * sizeof(__u64);
+		more = bounded(python->count, PYTHON_WORDS) * sizeof(__u64);
 	if (more > PYTHON_FRAMES * sizeof(__u64))
 		more = PYTHON_FRAMES * sizeof(__u64);
 	rec = claim_here(cpu, size + more);
@@ -214,7 +204,7 @@ __noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 ti
 			s->python = PYTHON_NONE;
 		python = python_part(s);
 		if (python)
-			seed ^= hash_python(python);
+			seed ^= python->hash;
 	}
 	s->id = hash_stack(s, seed ^ flags >> STACK_END_SHIFT);
 	s->pid = pid;

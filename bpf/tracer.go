@@ -146,7 +146,7 @@ func (t *Tracer) load(read *Preloaded) error {
 			return err
 		}
 	}
-	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes); err != nil {
+	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes, t.options.slack()); err != nil {
 		return err
 	}
 	if t.wakeups, err = mapWakeups(maps["wakeups"]); err != nil {
@@ -201,7 +201,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec) error {
 		spec.Maps[name].MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
 	}
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
-	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
+	spec.Maps["chunks"].ValueSize = uint32(1<<shift + o.slack())
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
 	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)

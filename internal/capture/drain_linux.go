@@ -94,7 +94,7 @@ func (d *drainer) drainRing(i int, r ring) error {
 }
 
 // fullMargin is larger than the longest record: with less room than that, a record may have been lost.
-const fullMargin = 16 << 10
+const fullMargin = 24 << 10
 
 // wasFull reports whether a ring may have been full since the last call.
 func (d *drainer) wasFull() bool {

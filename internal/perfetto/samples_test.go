@@ -13,6 +13,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/perfetto/schema"
+	"wprof/internal/stacks"
 	"wprof/test/engine"
 )
 
@@ -340,6 +341,7 @@ func TestHostileStacksAreBounded(t *testing.T) {
 		+1000 cpu0 sample 2 stack=1 source=1
 		end close=+1000000
 	`), `select max(depth) as depth, count(*) as n from stack_profile_callsite`, `select length(name) as n from stack_profile_mapping order by n`)
-	compare(t, "callsites", rows[2], "depth n", "40960 40961\n")
+	const deepest = stacks.MaxFrames * stacks.MaxInlined
+	compare(t, "callsites", rows[2], "depth n", fmt.Sprintf("%d %d\n", deepest, deepest+1))
 	compare(t, "mappings", rows[3], "n", "10\n4097\n")
 }

@@ -17,12 +17,22 @@ import (
 // multiple of 8 bytes.
 const HeaderBytes = 8
 
-const lengthMask = 1<<HeaderFlagsShift - 1
+const (
+	lengthMask      = 1<<HeaderFlagsShift - 1
+	wholeLengthMask = 1<<HeaderKindShift - 1 // of a record that is not packed, whose header has no flags
+)
+
+func lengthOf(header uint32) int {
+	if header&HeaderPacked == 0 {
+		return int(header & wholeLengthMask)
+	}
+	return int(header & lengthMask)
+}
 
 // Room is the number of bytes that a record takes up, its header included, by the first 4 bytes of the header; 0: it is
 // being written.
 func Room(header uint32) int {
-	length := int(header & lengthMask)
+	length := lengthOf(header)
 	if length == 0 {
 		return 0
 	}
@@ -155,7 +165,7 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if header&HeaderDiscarded != 0 {
 		return b, n
 	}
-	body, from := raw[HeaderBytes:HeaderBytes+header&lengthMask], len(b)
+	body, from := raw[HeaderBytes:HeaderBytes+lengthOf(header)], len(b)
 	var parts [partsSize]byte
 	var counts []byte
 	hasParts := false

@@ -9,9 +9,9 @@ import (
 	"wprof/internal/symbol"
 )
 
-// Bounds of a shown stack; a recorder takes at most 511 user frames and 127 kernel frames.
+// Bounds of a shown stack; a recorder takes at most 511 user frames, 2016 of Python and 127 kernel frames.
 const (
-	MaxFrames  = 640                 // of a stack; outer ones are cut
+	MaxFrames  = 2688                // of a stack; outer ones are cut
 	MaxInlined = 64                  // functions at one place, from the innermost one out
 	maxText    = format.MaxValueText // bytes of a name
 )

@@ -7,6 +7,7 @@ import threading
 import time
 
 log = []
+sys.setrecursionlimit(3000)
 children = []
 
 
@@ -167,6 +168,7 @@ def main():
     функция()
     recurse(20, both)
     recurse(300, both)
+    recurse(1200, both)
     exec(compile("\n\ndef inner():\n    both()\ninner()", "<made>", "exec"), globals())
     eval("both()")
     try:
