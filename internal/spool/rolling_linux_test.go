@@ -192,7 +192,7 @@ func TestSpoolIsReadBeforeSpaceIsGivenBack(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	trim := trimmer{reader: w.file, file: w.file, headAt: w.rolling.headAt, payload: keptPayload(100 * time.Millisecond), recording: w.recording}
+	trim := trimmer{reader: w.file, file: w.file, headAt: w.rolling.headAt, payload: keptPayload(w.rolling.window), recording: w.recording}
 	if got := trim.give(oldest.at, oldest.at, w.size); got != oldest.at {
 		t.Fatalf("%d bytes are given back, want %d", got, oldest.at)
 	}
