@@ -98,7 +98,7 @@ func (q *request) refuse(inv *cli.Invocation) error {
 		return cli.Usagef("-e prev-stack is for lines or --array, which are written after the input has been read; leave out %s", cmp.Or(form, "--stream"))
 	}
 	if q.firefox && (q.NUMA || q.Cgroups) {
-		return cli.Usagef("-e numa and -e cgroup add fields, which --firefox has none of; leave one of them out")
+		return cli.Usagef("-e numa and -e cgroup add fields to lines, which --firefox does not write; leave out --firefox")
 	}
 	if q.Cgroups && q.chrome {
 		return cli.Usagef("-e cgroup is for lines, --array and --parquet; leave out --chrome")
