@@ -65,16 +65,14 @@ func (k *recorded) addProbes(definitions string) {
 	}
 }
 
-// lacks returns why nothing in the capture can ever meet a condition, and names that it may have meant; "": something can, or it is not known
-// that nothing can.
+// lacks returns why nothing in the capture can meet a condition, and names that may have been intended; "": something can, or that is not
+// known.
 func (k *recorded) lacks(c *Condition, has *Names) (reason string, near []string) {
 	if k.isUnknown {
 		return "", nil
 	}
 	switch c.What {
-	case WhatOffCPU:
-		return k.without(format.GroupSched, "switches"), nil
-	case WhatRunq:
+	case WhatOffCPU, WhatRunq:
 		return k.without(format.GroupSched, "switches"), nil
 	case WhatExit:
 		return k.without(format.GroupTaskLife, "exits"), nil
