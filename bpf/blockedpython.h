@@ -49,14 +49,22 @@ static __always_inline void begin_python_listing(void)
 
 #if defined(__TARGET_ARCH_x86)
 
+/* Other walks have no room on the stack for the thread. */
+struct listed_python {
+	struct python_context context;
+	struct other_thread other;
+};
+
 static __always_inline bool read_listed_python(struct python_context *ctx, void *to, __u32 size, const __u32 limit, __u64 at)
 {
+	struct listed_python *listed = (struct listed_python *)ctx;
+
 	if (python_listing_reads >= LISTED_READS)
 		return false;
 	python_listing_reads++;
-	if (!is_readable(&ctx->other, size, at))
+	if (!is_readable(&listed->other, size, at))
 		return false;
-	return !bpf_copy_from_user_task(to, limit ? bounded(size, limit) : size, (void *)at, ctx->other.task, 0);
+	return !bpf_copy_from_user_task(to, limit ? bounded(size, limit) : size, (void *)at, listed->other.task, 0);
 }
 
 /* Without room the definition is missing, unless a stack of the window has it. */
@@ -83,14 +91,14 @@ static __always_inline bool list_python_code(struct python_context *ctx, const s
 	return true;
 }
 
-static long listed_python_thread(__u32 i, struct python_context *ctx)
+static long listed_python_thread(__u32 i, struct listed_python *listed)
 {
-	return next_python_thread(i, ctx, true);
+	return next_python_thread(i, &listed->context, true);
 }
 
-static long listed_python_step(__u32 i, struct python_context *ctx)
+static long listed_python_step(__u32 i, struct listed_python *listed)
 {
-	return step_python(i, ctx, true);
+	return step_python(i, &listed->context, true);
 }
 
 /*
@@ -130,27 +138,28 @@ static __always_inline void start_listed_python(struct python_context *ctx, stru
 /* Takes Python's frames of a blocked thread, whose user stack was walked, and notes in its record how many there are. */
 static __always_inline void walk_listed_python(struct task_struct *task, const struct unwind_walk *w, struct rec_blocked *rec)
 {
-	struct python_context ctx = {.other.task = task};
+	struct listed_python listed = {.other.task = task};
+	struct python_context *ctx = &listed.context;
 	struct python_listing *l = python_listing();
 	const struct python *p;
 
 	if (!w->python || closed_at == WINDOW_IS_OPEN || !l || !is_python_selected(task))
 		return;
-	ctx.st = &l->st;
-	p = begin_python(ctx.st, w, task);
+	ctx->st = &l->st;
+	p = begin_python(ctx->st, w, task);
 	if (!p)
 		return;
-	start_listed_python(&ctx, l, p);
-	if (ctx.st->frame)
-		bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &ctx, 0);
-	if (ctx.st->several && ctx.st->thread) {
-		read_python_word(&ctx, true, &ctx.st->thread, ctx.st->thread + p->next_thread);
-		bpf_loop(PYTHON_SEARCH, listed_python_thread, &ctx, 0);
-		if (ctx.st->frame)
-			bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &ctx, 0);
+	start_listed_python(ctx, l, p);
+	if (ctx->st->frame)
+		bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &listed, 0);
+	if (ctx->st->several && ctx->st->thread) {
+		read_python_word(ctx, true, &ctx->st->thread, ctx->st->thread + p->next_thread);
+		bpf_loop(PYTHON_SEARCH, listed_python_thread, &listed, 0);
+		if (ctx->st->frame)
+			bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &listed, 0);
 	}
-	rec->python_count = *(volatile __u32 *)&ctx.st->count;
-	if (python_end(ctx.st) == PYTHON_WHOLE)
+	rec->python_count = *(volatile __u32 *)&ctx->st->count;
+	if (python_end(ctx->st) == PYTHON_WHOLE)
 		rec->cut |= BLOCKED_PYTHON_WHOLE;
 }
 

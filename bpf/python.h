@@ -152,7 +152,6 @@ static __always_inline bool is_python_selected(struct task_struct *task)
 /* bpf_loop() only takes a pointer to the program's stack. What changes is in the map, so that the verifier does not follow it. */
 struct python_context {
 	struct python_stack *st;
-	struct other_thread other; /* of a walk over another thread's frames: see blockedpython.h */
 };
 
 static __always_inline const struct python *python_of(struct python_stack *st)

@@ -31,7 +31,7 @@ type itemKey struct {
 // onRecording is the place of tracks for losses, gaps and late events.
 const onRecording = format.TypeTrack(-1)
 
-// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers the number -1, that of marks -2.
+// groupKey is a process, or the name of a group; the one of the recording has neither, that of sleepers is process -1, that of marks -2.
 type groupKey struct {
 	process int64 // by [processes]
 	name    string
