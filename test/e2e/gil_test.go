@@ -99,10 +99,11 @@ func (g *gilTruth) check(t *testing.T, times []gilTime) (gil, owned int64) {
 	off := g.To - g.From - g.CPU
 	t.Logf("%s: off its CPU for %.1f ms by its own clocks; recorded %.1f ms for the GIL, %.1f ms of that with the holder, %.1f ms for a CPU, %.1f ms for something else",
 		g.Works, ms(off), ms(gil), ms(owned), ms(cpu), ms(other))
-	if recorded := gil + cpu + other; abs(recorded-off) > off/20+3e6 {
+	// Interrupts and the hypervisor take time that is neither the thread's nor off the CPU.
+	if recorded := gil + cpu + other; abs(recorded-off) > off/10+5e6 {
 		t.Errorf("%s: recorded are %.1f ms off the CPU, its clocks say %.1f ms", g.Works, ms(recorded), ms(off))
 	}
-	if missed := classes[waits.Condition] + classes[waits.Lock] + classes[waits.Unknown]; missed > (gil+missed)/20 {
+	if missed := classes[waits.Condition] + classes[waits.Lock] + classes[waits.Unknown]; missed > (gil+missed)/10 { // the first wait of a process may come before a stack of it
 		t.Errorf("%s: %.1f of %.1f ms of waits in a futex are for something else than the GIL: %v", g.Works, ms(missed), ms(gil+missed), classes)
 	}
 	if wrong > 0 {
