@@ -437,40 +437,74 @@ static __always_inline __u64 read_python_code(struct python_context *ctx, const 
 	return is_python_defined(ctx, is_other, p, id) ? id : 0;
 }
 
-/* The same, from what the walk has met, unless the object itself is needed. */
-static __always_inline __u64 python_code(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, bool needed)
+/*
+ * What a frame in st->bytes has is read again where it is needed: on Linux 6.1 the stack of the program has no room for it beside that of its
+ * callers.
+ */
+static __always_inline __u64 frame_word(struct python_stack *st, __u16 at)
+{
+	return *(volatile __u64 *)&st->bytes[bounded(at, PYTHON_FRAME_BYTES) & ~7];
+}
+
+static __always_inline __u8 frame_owner(struct python_stack *st, const struct python *p)
+{
+	return *(volatile __u8 *)&st->bytes[bounded(p->owner, PYTHON_FRAME_BYTES)];
+}
+
+/* Since 3.14 the lowest bits say who owns the reference. */
+static __always_inline __u64 frame_code(struct python_stack *st, const struct python *p)
+{
+	return frame_word(st, p->code) & ~7ULL;
+}
+
+/* The number of the copy of its code that the frame executes; 0: none. */
+static __always_inline __u32 frame_copy(struct python_stack *st, const struct python *p)
+{
+	return p->copies ? frame_word(st, p->copy) >> (p->copy & 4) * 8 : 0;
+}
+
+static __always_inline struct python_known *known_python(struct python_stack *st, __u64 code)
+{
+	return &st->known[bounded(code >> 4 ^ code >> 10, PYTHON_KNOWN)];
+}
+
+/* The same for the frame in st->bytes, from what the walk has met, unless the object itself is needed. */
+static __always_inline __u64 python_code(struct python_context *ctx, const bool is_other, const struct python *p)
 {
 	struct python_stack *st = ctx->st;
 	struct python_known *known;
-	__u64 key, id;
+	__u64 code = frame_code(st, p), id;
 
 	if (is_other) { /* the stack of the program has no room for more */
 		id = read_python_code(ctx, is_other, p, code);
 		barrier_var(id);
 		return id;
 	}
-	known = &st->known[bounded(code >> 4 ^ code >> 10, PYTHON_KNOWN)];
-	key = code ^ st->walks * MIX_A;
-	if (needed || known->key != key) {
-		*(volatile __u64 *)&known->id = read_python_code(ctx, is_other, p, code);
-		known->key = key;
+	known = known_python(st, code);
+	if (frame_copy(st, p) || known->key != (code ^ st->walks * MIX_A)) {
+		id = read_python_code(ctx, is_other, p, code);
+		code = frame_code(st, p);
+		known = known_python(st, code);
+		*(volatile __u64 *)&known->id = id;
+		known->key = code ^ st->walks * MIX_A;
 	}
 	return *(volatile __u64 *)&known->id; /* the verifier does not follow it */
 }
 
-/* The word of a frame without PYTHON_ENDS; 0: it is none of Python's. */
-static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p, __u64 code, __u64 at, __u32 copy)
+/* The word of the frame in st->bytes without PYTHON_ENDS; 0: it is none of Python's. */
+static __always_inline __u64 python_word(struct python_context *ctx, const bool is_other, const struct python *p)
 {
-	__u64 id;
+	struct python_stack *st = ctx->st;
+	__u64 id, at;
 
-	code &= ~7ULL; /* since 3.14 the lowest bits say who owns the reference */
-	id = python_code(ctx, is_other, p, code, copy);
+	id = python_code(ctx, is_other, p);
 	if (!id)
 		return PYTHON_FRAME;
 	if (id == PYTHON_SHIM)
 		return 0;
+	at = frame_word(st, p->instruction);
 	if (p->instructions)
-		at = (__s64)(at - python_instructions(ctx, is_other, p, code, copy)) >> 1;
+		at = (__s64)(at - python_instructions(ctx, is_other, p, frame_code(st, p), frame_copy(st, p))) >> 1;
 	else
 		at = (__s64)(__s32)at;
 	if ((__s64)at < 0)
@@ -503,18 +537,11 @@ static __always_inline void end_python_run(struct python_stack *st)
 	st->hash = (st->hash ^ MIX_A) * MIX_B; /* no other word has this hash */
 }
 
-static __always_inline __u64 frame_word(struct python_stack *st, __u16 at)
-{
-	return *(volatile __u64 *)&st->bytes[bounded(at, PYTHON_FRAME_BYTES) & ~7];
-}
-
 static __always_inline long step_python(__u32 i, struct python_context *ctx, const bool is_other)
 {
 	struct python_stack *st = ctx->st;
 	const struct python *p;
-	__u32 copy = 0;
 	__u64 word;
-	__u8 owner;
 
 	if (!st || i >= PYTHON_FRAMES || *(volatile __u32 *)&st->count >= PYTHON_FRAMES)
 		return 1;
@@ -528,16 +555,13 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 	if (!read_python(ctx, is_other, st->bytes, bounded(p->frame_bytes, PYTHON_FRAME_BYTES), PYTHON_FRAME_BYTES, st->frame))
 		return 1;
 	st->ended = PYTHON_DEEPER;
-	owner = *(volatile __u8 *)&st->bytes[bounded(p->owner, PYTHON_FRAME_BYTES)];
 	st->frame = frame_word(st, p->previous);
-	if (p->ends == PYTHON_ENDS_BEFORE_SHIM && owner >= PYTHON_OWNED_BY_C) {
+	if (p->ends == PYTHON_ENDS_BEFORE_SHIM && frame_owner(st, p) >= PYTHON_OWNED_BY_C) {
 		end_python_run(st);
 		return 0;
 	}
-	if (p->copies)
-		copy = frame_word(st, p->copy) >> (p->copy & 4) * 8;
-	word = python_word(ctx, is_other, p, frame_word(st, p->code), frame_word(st, p->instruction), copy);
-	if (p->ends == PYTHON_ENDS_ALWAYS || (p->ends == PYTHON_ENDS_AT_ENTRY && owner))
+	word = python_word(ctx, is_other, p);
+	if (p->ends == PYTHON_ENDS_ALWAYS || (p->ends == PYTHON_ENDS_AT_ENTRY && frame_owner(st, p)))
 		word |= PYTHON_ENDS;
 	if (word)
 		add_python(st, word);
