@@ -46,6 +46,8 @@ def compete(interval, *works):
 
 
 compute(100000000)
+time.sleep(1)  # until the recorder has read this interpreter, on a busy machine too
+compute(50000000)
 compete(0.005, compute, compute)
 compete(0.001, compute, compute, compute)
 compete(0.005, compute, hold)
