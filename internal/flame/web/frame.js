@@ -6,8 +6,8 @@ const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 
 
 const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel || kind === KIND.python;
 
-// partOf is the number of the colours of a kind of function: see TimeTones in palette.go.
-const partOf = (kind) => (kind === KIND.kernel ? 1 : kind === KIND.python ? 2 : 0);
+// coloursOf is the number of the set of colours of a kind of function: see TimeTones in palette.go.
+const coloursOf = (kind) => (kind === KIND.kernel ? 1 : kind === KIND.python ? 2 : 0);
 
 const SHARES = 9; // colours from only off-CPU time, 0, to only on-CPU time
 const SHADES = 3; // to distinguish neighbours
@@ -23,7 +23,7 @@ function toneOf(kind, symbol, on, off) {
     case KIND.note: return on > 0 && off === 0 ? 'note-on' : off > 0 && on === 0 ? 'note-off' : 'note';
   }
   if (on + off === 0) return 'unknown';
-  const share = Math.floor(on / (on + off) * (SHARES - 1) + 0.5) + partOf(kind) * SHARES;
+  const share = Math.floor(on / (on + off) * (SHARES - 1) + 0.5) + coloursOf(kind) * SHARES;
   return `t${share * SHADES + symbol % SHADES}`;
 }
 
