@@ -55,6 +55,7 @@ func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
 		work.Send("\n")
 		work.Until("done")
 	})
+	work.Send("\n") // a recorder whose process ends names its functions, which a signal then would end
 	if err := perf.Wait(); err != nil {
 		t.Fatalf("perf record: %v: %s", err, said.Bytes())
 	}

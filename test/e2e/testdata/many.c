@@ -115,5 +115,7 @@ int main(int argc, char **argv)
 	run(NULL);
 	pthread_join(other, NULL);
 	puts("done");
+	fflush(stdout);
+	getchar(); /* until the recorder has ended, which a process that ends would end earlier */
 	return 0;
 }
