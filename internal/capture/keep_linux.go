@@ -127,6 +127,28 @@ func (k *Keep) prune() (failed []error) {
 	return failed
 }
 
+// pruneSpools removes the spools of recorders that were killed, all but the newest one, which has just been moved aside: a recorder that is
+// killed and started again and again would fill the disk.
+func (k *Keep) pruneSpools(newest string) (failed []error) {
+	if k.Count == 0 && k.Bytes == 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(k.Folder)
+	if err != nil {
+		return []error{err}
+	}
+	for _, e := range entries {
+		number, isSpool := strings.CutPrefix(e.Name(), k.Host+captureSuffix+".part.")
+		if !isSpool || !isNumber(number) || e.Name() == filepath.Base(newest) || !e.Type().IsRegular() {
+			continue
+		}
+		if err := k.remove(e.Name()); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed
+}
+
 // makeRoom removes the oldest snapshots of this host until they have freed the size of the newest one, which stays. It returns how many it
 // removed.
 func (k *Keep) makeRoom() (removed int, err error) {
@@ -157,5 +179,7 @@ func (k *Keep) isSnapshot(name string) bool {
 	}
 	number, numbered := strings.CutPrefix(rest[len(keepTime):], ".")
 	_, err := time.Parse(keepTime, rest[:len(keepTime)])
-	return err == nil && (rest[len(keepTime):] == "" || numbered && number != "" && strings.Trim(number, "0123456789") == "")
+	return err == nil && (rest[len(keepTime):] == "" || numbered && isNumber(number))
 }
+
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -214,6 +214,11 @@ func (s *session) createSpool() (err error) {
 	go s.watchDisk(s.spool.Name()) // not later: Keep may change it
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
+		if keep := s.cfg.Flight.Keep; keep != nil {
+			for _, err := range keep.pruneSpools(aside) {
+				s.inv.Warnf("a spool that was left could not be removed: %v", err)
+			}
+		}
 	}
 	if s.spool.OnTmpfs() {
 		instead := "set TMPDIR to a folder on a disk"

@@ -57,6 +57,28 @@ func TestOldSpoolsAreNeverMixedIn(t *testing.T) {
 	}
 }
 
+// TestKilledFlightRecordersLeaveOneSpool starts one again and again in a folder with limits, as a service does.
+func TestKilledFlightRecordersLeaveOneSpool(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	for keep, spools := range map[string]int{"": 2, ",5": 1} {
+		dir := t.TempDir()
+		for range 2 {
+			r := tools.Start(t, "-F1s", "--no-stacks", "--keep", dir+keep)
+			must(t, r.Cmd.Process.Kill())
+			r.Wait()
+		}
+		r := tools.Start(t, "-F1s", "--no-stacks", "--keep", dir+keep)
+		if got := r.Stop(); got != 0 {
+			t.Errorf("status %d: %s", got, r.Stderr.String())
+		}
+		left := names(t, dir)
+		if len(left) != 1+spools || !strings.HasSuffix(left[spools], ".wprof.part.2") {
+			t.Errorf("--keep FOLDER%s: the folder holds %v", keep, left)
+		}
+	}
+}
+
 // TestManyRecordersOfOneOutput starts them at the same moment: one records, the others are refused, and what a killed one had left
 // is moved aside once.
 func TestManyRecordersOfOneOutput(t *testing.T) {
