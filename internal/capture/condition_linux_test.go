@@ -1,10 +1,12 @@
 package capture
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -431,8 +433,11 @@ func TestSpansOfSourcesAreComparedByName(t *testing.T) {
 	call := make([]byte, ringdata.SyscallSize)
 	copy(call, span(ringdata.TypeSyscall, 60e6))
 	le.PutUint16(call[ringdata.SyscallNumber:], uint16(slices.Index(syscalls.Names("x86_64"), "fsync")))
+	ours := bytes.Clone(call)
+	le.PutUint32(ours[ringdata.HdrTID:], uint32(os.Getpid()))
 	all := map[string][]byte{
-		"work a": span(ringdata.TypeWork, 60e6, 7, 0, 0), "work b": span(ringdata.TypeWork, 60e6, 8, 0, 0), "short work a": span(ringdata.TypeWork, 40e6, 7, 0, 0),
+		"the recorder's own fsync": ours,
+		"work a":                   span(ringdata.TypeWork, 60e6, 7, 0, 0), "work b": span(ringdata.TypeWork, 60e6, 8, 0, 0), "short work a": span(ringdata.TypeWork, 40e6, 7, 0, 0),
 		"open work a": open, "write": span(ringdata.TypeBlock, 60e6, 1, 0, 0, 0, 0, 0, 0, 0, 0), "read": span(ringdata.TypeBlock, 60e6, 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"cut": span(ringdata.TypeBlock, 60e6), "fsync": call,
 	}

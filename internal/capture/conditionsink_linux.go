@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -26,13 +28,14 @@ type conditionSink struct {
 	fired    chan firing      // conditions that hold; those that find no room are dropped, because others are there
 	checks   chan threadCheck // threads whose names are to be compared
 	waiting  []threadCheck    // those for which checks has no room yet
+	own      map[uint32]bool  // threads that met conditions in this round: whether they are the recorder's
 }
 
 // maxWaitingChecks bounds the threads whose names are to be compared: another goroutine compares tens of thousands a second.
 const maxWaitingChecks = 1 << 14
 
 func newConditionSink(to sink, c *conditions, rings int) *conditionSink {
-	s := &conditionSink{sink: to, conditions: c, fired: make(chan firing, 16), checks: make(chan threadCheck, 256)}
+	s := &conditionSink{sink: to, conditions: c, fired: make(chan firing, 16), checks: make(chan threadCheck, 256), own: make(map[uint32]bool)}
 	if len(c.aboutThreads)+len(c.counters) > 0 {
 		s.threads = newThreadTimes(c.aboutThreads)
 		s.decoders = make([]ringdata.Decoder, rings)
@@ -138,11 +141,25 @@ func (s *conditionSink) fire(c *typeCondition, body []byte, took int64) {
 	if len(s.fired) == cap(s.fired) {
 		return // in a storm, nothing is copied
 	}
+	if c.of.source != nil && s.isOwn(binary.LittleEndian.Uint32(body[ringdata.HdrTID:])) {
+		return // the system calls by which a snapshot is written would lead to the next one
+	}
 	f := firing{Mark: markOf(c.text, body), of: c.of, record: bytes.Clone(body)}
 	if c.kind == onSlow {
 		f.took = took
 	}
 	s.hold(f)
+}
+
+// isOwn reports whether a thread is one of the recorder's.
+func (s *conditionSink) isOwn(tid uint32) bool {
+	own, known := s.own[tid]
+	if !known {
+		_, err := os.Stat("/proc/self/task/" + strconv.FormatUint(uint64(tid), 10))
+		own = err == nil
+		s.own[tid] = own
+	}
+	return own
 }
 
 func (s *conditionSink) hold(f firing) {
@@ -166,6 +183,7 @@ func (s *conditionSink) unpack(d *ringdata.Decoder, raw []byte) {
 
 // Round implements sink.
 func (s *conditionSink) Round(round spool.Round) error {
+	clear(s.own) // ids are used again
 	if s.counted != nil {
 		s.counted.endRound(round.Time)
 	}
