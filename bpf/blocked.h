@@ -35,8 +35,8 @@ struct user_frame32 {
 	__u32 ret;
 };
 
-struct blocked_walk {
-	struct other_thread other;
+/* Shared as blocked_buf is, and not on the program's stack, so that the verifier does not follow the values. */
+static struct blocked_walk {
 	__u64 fp;
 	__u32 first; /* word of blocked_buf for the first frame */
 	__u32 count;
@@ -45,37 +45,41 @@ struct blocked_walk {
 	__u64 vdso;
 	bool code;    /* the mapping that was looked up has some */
 	bool stepped; /* to a frame that is not added yet */
-};
+} blocked_walk;
 
-static __always_inline void add_frame(struct blocked_walk *b, __u64 address)
+static __always_inline void add_frame(__u64 address)
 {
+	struct blocked_walk *b = &blocked_walk;
+
 	blocked_buf[bounded(b->first + b->count, BLOCKED_WORDS)] = address;
 	b->count++;
 }
 
-static __always_inline long read_frame(struct blocked_walk *b, struct user_frame *frame)
+static __always_inline long read_frame(struct other_thread *other, struct user_frame *frame)
 {
-	struct user_frame32 compat;
+	struct blocked_walk *b = &blocked_walk;
+	struct user_frame32 compat = {};
 	long err;
 
 	if (!b->compat)
-		return read_other(&b->other, frame, sizeof(*frame), b->fp);
-	err = read_other(&b->other, &compat, sizeof(compat), b->fp);
+		return read_other(other, frame, sizeof(*frame), b->fp);
+	err = read_other(other, &compat, sizeof(compat), b->fp);
 	frame->next = compat.next;
 	frame->ret = compat.ret;
 	return err;
 }
 
 /* One frame, as perf_callchain_user() does in the thread itself. */
-static long walk_frame(__u32 index, struct blocked_walk *b)
+static long walk_frame(__u32 index, struct other_thread *other)
 {
-	struct user_frame frame;
+	struct blocked_walk *b = &blocked_walk;
+	struct user_frame frame = {};
 
-	if (!b->fp || b->fp & (b->compat ? 3 : 7) || read_frame(b, &frame))
+	if (!b->fp || b->fp & (b->compat ? 3 : 7) || read_frame(other, &frame))
 		return 1;
 	if ((frame.ret - 1) >> 56)
 		return 1;
-	add_frame(b, frame.ret);
+	add_frame(frame.ret);
 	b->fp = frame.next;
 	return 0;
 }
@@ -87,27 +91,27 @@ static long walk_frame(__u32 index, struct blocked_walk *b)
 /* Shared as blocked_buf is. */
 static struct unwind_walk blocked_state;
 
-static long set_blocked_mapping(struct task_struct *task, struct vm_area_struct *area, struct blocked_walk *b)
+static long set_blocked_mapping(struct task_struct *task, struct vm_area_struct *area, struct other_thread *other)
 {
-	b->code = set_mapping(&blocked_state, area, b->vdso);
+	blocked_walk.code = set_mapping(&blocked_state, area, blocked_walk.vdso);
 	return 0;
 }
 
-static __always_inline bool enter_blocked_mapping(struct blocked_walk *b, __u64 address)
+static __always_inline bool enter_blocked_mapping(struct other_thread *other, __u64 address)
 {
 	struct unwind_walk *w = &blocked_state;
 
 	if (in_mapping(w, address) || enter_known_mapping(w, address))
 		return true;
 	replace_mapping(w);
-	b->code = false;
-	if (bpf_find_vma(b->other.task, address, set_blocked_mapping, b, 0) == -EBUSY)
-		b->other.locked = true;
-	return b->code;
+	blocked_walk.code = false;
+	if (bpf_find_vma(other->task, address, set_blocked_mapping, other, 0) == -EBUSY)
+		other_read.locked = true;
+	return blocked_walk.code;
 }
 
 /* Reads the words from the wanted one on, which the same step may need as well, or those around it at the end of a mapping. */
-static __always_inline bool read_wanted(struct blocked_walk *b)
+static __always_inline bool read_wanted(struct other_thread *other)
 {
 	struct unwind_walk *w = &blocked_state;
 	__u64 at = w->wanted;
@@ -115,9 +119,9 @@ static __always_inline bool read_wanted(struct blocked_walk *b)
 	w->wanted = w->cached_at = 0;
 	if (!at)
 		return false;
-	if (read_other(&b->other, w->cached, sizeof(w->cached), at)) {
+	if (read_other(other, w->cached, sizeof(w->cached), at)) {
 		at &= ~(sizeof(w->cached) - 1);
-		if (read_other(&b->other, w->cached, sizeof(w->cached), at))
+		if (read_other(other, w->cached, sizeof(w->cached), at))
 			return false;
 	}
 	w->cached_at = at;
@@ -125,41 +129,42 @@ static __always_inline bool read_wanted(struct blocked_walk *b)
 }
 
 /* Adds the frame that the step before has led to, if code is there, and goes on to its caller, or reads what that needs. */
-static long step_blocked(__u32 i, struct blocked_walk *b)
+static long step_blocked(__u32 i, struct other_thread *other)
 {
+	struct blocked_walk *b = &blocked_walk;
 	struct unwind_walk *w = &blocked_state;
 	__u64 address = w->pc - w->is_return;
 
 	w->ended = w->pc ? END_NO_CODE : END_ROOT;
-	if (!enter_blocked_mapping(b, address))
+	if (!enter_blocked_mapping(other, address))
 		return 1;
 	if (b->stepped) {
 		w->ended = END_DEPTH;
 		if (b->count >= TABLE_FRAMES || b->count >= table_depth)
 			return 1;
-		add_frame(b, w->pc | (python_enabled ? note_python(w, address) : 0));
+		add_frame(w->pc | (python_enabled ? note_python(w, address) : 0));
 		b->stepped = false;
 	} else if (python_enabled && b->count == 1) {
 		blocked_buf[bounded(b->first, BLOCKED_WORDS)] |= note_python(w, address);
 	}
 	w->ended = step_to_caller(w);
 	if (w->ended != END_DEPTH)
-		return !read_wanted(b);
+		return !read_wanted(other);
 	b->stepped = true;
 	return 0;
 }
 
 /* The first frame is there. Returns enum stack_end. */
-static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+static __always_inline __u8 walk_blocked_by_tables(struct other_thread *other, struct pt_regs *regs)
 {
 	struct unwind_walk *w = &blocked_state;
-	struct task_struct *task = b->other.task;
+	struct task_struct *task = other->task;
 
 	start_walk(w, task, regs);
 	w->is_other = 1;
 	__builtin_memset(w->processes, 0, sizeof(w->processes[0]));
-	b->vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
-	bpf_loop(BLOCKED_STEPS, step_blocked, b, 0);
+	blocked_walk.vdso = (__u64)BPF_CORE_READ(task, mm, context.vdso);
+	bpf_loop(BLOCKED_STEPS, step_blocked, other, 0);
 	return w->ended;
 }
 
@@ -171,7 +176,7 @@ static __always_inline void walk_blocked_python(struct task_struct *task, struct
 
 #else
 
-static __always_inline __u8 walk_blocked_by_tables(struct blocked_walk *b, struct pt_regs *regs)
+static __always_inline __u8 walk_blocked_by_tables(struct other_thread *other, struct pt_regs *regs)
 {
 	return END_UNKNOWN;
 }
@@ -184,7 +189,8 @@ static __always_inline void walk_blocked_python(struct task_struct *task, struct
 static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first, struct rec_blocked *rec)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct blocked_walk b = {.other.task = task, .first = first};
+	struct other_thread other = {.task = task};
+	struct blocked_walk *b = &blocked_walk;
 	__u64 pc;
 
 	if (!regs)
@@ -192,18 +198,22 @@ static __always_inline __u32 walk_blocked(struct task_struct *task, __u32 first,
 	pc = REGS_PC(regs);
 	if ((pc - 1) >> 56)
 		return 0;
-	add_frame(&b, pc);
-	b.fp = REGS_FP(regs);
-	b.compat = REGS_32BIT(regs);
-	if (unwind_tables && !b.compat) {
-		rec->ended = walk_blocked_by_tables(&b, regs);
+	b->first = first;
+	b->count = 0;
+	b->stepped = false;
+	add_frame(pc);
+	b->fp = REGS_FP(regs);
+	b->compat = REGS_32BIT(regs);
+	other_read.locked = false;
+	if (unwind_tables && !b->compat) {
+		rec->ended = walk_blocked_by_tables(&other, regs);
 		rec->cut |= rec->ended == END_ROOT ? 0 : BLOCKED_USER_CUT;
 		walk_blocked_python(task, rec);
-		return b.count;
+		return b->count;
 	}
-	bpf_loop(user_depth - 1, walk_frame, &b, 0);
-	rec->cut |= b.other.locked || b.count >= user_depth ? BLOCKED_USER_CUT : 0;
-	return b.count;
+	bpf_loop(user_depth - 1, walk_frame, &other, 0);
+	rec->cut |= other_read.locked || b->count >= user_depth ? BLOCKED_USER_CUT : 0;
+	return b->count;
 }
 
 /* Shared as blocked_buf is: the stack of the program has no room for it. */
@@ -215,8 +225,8 @@ static struct wait_call blocked_call;
 static __always_inline bool describe_blocked(struct task_struct *task)
 {
 	struct other_thread other = {.task = task};
-	struct futex_memory memory;
-	struct pollfd polled;
+	struct futex_memory memory = {};
+	struct pollfd polled = {};
 	struct wait_file f = {};
 	struct wait_call *call = &blocked_call;
 	__u64 gil = 0;

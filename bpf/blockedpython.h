@@ -62,9 +62,7 @@ static __always_inline bool read_listed_python(struct python_context *ctx, void 
 	if (python_listing_reads >= LISTED_READS)
 		return false;
 	python_listing_reads++;
-	if (!is_readable(&listed->other, size, at))
-		return false;
-	return !bpf_copy_from_user_task(to, limit ? bounded(size, limit) : size, (void *)at, listed->other.task, 0);
+	return !read_other_part(&listed->other, to, size, limit, at);
 }
 
 /* Without room the definition is missing, unless a stack of the window has it. */
@@ -91,48 +89,58 @@ static __always_inline bool list_python_code(struct python_context *ctx, const s
 	return true;
 }
 
-static long listed_python_thread(__u32 i, struct listed_python *listed)
+/*
+ * Looks at one more state of the lists until the thread's is found, then at one more frame. A stack that was called from another interpreter has
+ * its callers there, in the next state of the thread. One function for both: the verifier follows each bpf_loop() on its own.
+ */
+static long next_listed_python(__u32 i, struct listed_python *listed)
 {
-	return next_python_thread(i, &listed->context, true);
-}
+	struct python_context *ctx = &listed->context;
+	struct python_stack *st = ctx->st;
+	const struct python *p;
 
-static long listed_python_step(__u32 i, struct listed_python *listed)
-{
-	return step_python(i, &listed->context, true);
+	if (!st)
+		return 1;
+	if (!st->frame && !st->is_walked) {
+		if (st->steps >= PYTHON_SEARCH)
+			return 1;
+		return next_python_thread(st->steps, ctx, true) && !st->frame;
+	}
+	if (!step_python(0, ctx, true)) {
+		st->is_walked = 1;
+		return 0;
+	}
+	p = python_of(st);
+	if (!p || !st->several || !st->thread || st->is_last)
+		return 1;
+	st->is_last = 1;
+	st->is_walked = st->steps = 0;
+	st->frame = 0;
+	return !read_python_word(ctx, true, &st->thread, st->thread + p->next_thread);
 }
 
 /*
  * Finds the innermost frame of a blocked thread. Threads are listed by their ids, and the interpreter puts new ones before older ones: so the
  * state before that of the last thread is tried before the search, in which each thread would meet all newer ones.
  */
-static __always_inline void start_listed_python(struct python_context *ctx, struct python_listing *l, const struct python *p)
+static __always_inline void start_listed_python(struct python_context *ctx, const struct python_listing *l, const struct python *p)
 {
 	struct python_stack *st = ctx->st;
 	__u32 slot = st->tid & (PYTHON_THREADS - 1);
 	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &slot);
-	__u64 newest;
 
-	st->frame = st->thread = 0;
-	st->several = 0;
+	st->interpreter = st->frame = st->thread = 0;
+	st->several = st->is_walked = st->is_last = 0;
+	st->steps = 0;
 	if (!known || !read_python_word(ctx, true, &st->interpreter, st->runtime + p->interpreters))
 		return;
-	newest = st->interpreter;
-	if (is_same_thread(known, st) && !known->several) {
+	if (is_same_thread(known, st) && !known->several)
 		st->thread = known->state;
-		st->frame = frame_of_state(ctx, true, p, st->thread);
-	}
-	if (!st->frame && l->process == st->seed && l->newest == newest &&
-	    read_python_word(ctx, true, &st->thread, l->state + p->next_thread - sizeof(st->thread))) /* prev is before next */
-		st->frame = frame_of_state(ctx, true, p, st->thread);
-	if (!st->frame && newest) {
-		st->thread = 0;
-		bpf_loop(PYTHON_SEARCH, listed_python_thread, ctx, 0);
-	}
+	else if (l->process == st->seed && l->newest == st->interpreter)
+		read_python_word(ctx, true, &st->thread, l->state + p->next_thread - sizeof(st->thread)); /* prev is before next */
+	st->frame = frame_of_state(ctx, true, p, st->thread);
 	if (!st->frame)
-		return;
-	l->process = st->several ? 0 : st->seed;
-	l->newest = newest;
-	l->state = st->thread;
+		st->thread = 0;
 }
 
 /* Takes Python's frames of a blocked thread, whose user stack was walked, and notes in its record how many there are. */
@@ -142,6 +150,7 @@ static __always_inline void walk_listed_python(struct task_struct *task, const s
 	struct python_context *ctx = &listed.context;
 	struct python_listing *l = python_listing();
 	const struct python *p;
+	__u64 newest;
 
 	if (!w->python || closed_at == WINDOW_IS_OPEN || !l || !is_python_selected(task))
 		return;
@@ -150,13 +159,12 @@ static __always_inline void walk_listed_python(struct task_struct *task, const s
 	if (!p)
 		return;
 	start_listed_python(ctx, l, p);
-	if (ctx->st->frame)
-		bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &listed, 0);
-	if (ctx->st->several && ctx->st->thread) {
-		read_python_word(ctx, true, &ctx->st->thread, ctx->st->thread + p->next_thread);
-		bpf_loop(PYTHON_SEARCH, listed_python_thread, &listed, 0);
-		if (ctx->st->frame)
-			bpf_loop(PYTHON_FRAMES + 1, listed_python_step, &listed, 0);
+	newest = ctx->st->interpreter;
+	bpf_loop(2 * (PYTHON_SEARCH + PYTHON_FRAMES), next_listed_python, &listed, 0);
+	if (ctx->st->is_walked && !ctx->st->several) {
+		l->process = ctx->st->seed;
+		l->newest = newest;
+		l->state = ctx->st->thread;
 	}
 	rec->python_count = *(volatile __u32 *)&ctx->st->count;
 	if (python_end(ctx->st) == PYTHON_WHOLE)

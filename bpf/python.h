@@ -282,30 +282,25 @@ static __always_inline void start_python(struct python_context *ctx, const struc
 		search_thread(ctx, known);
 }
 
-struct python_text {
-	__u64 at;
-	__u32 bytes;
-	__u8 kind;
-};
-
-/* What is to be copied of a str, less than limit bytes. */
-static __always_inline struct python_text python_text(struct python_context *ctx, const bool is_other, const struct python *p, __u64 str, __u32 limit)
+/* Finds what is to be copied of a str, less than limit bytes. */
+static __always_inline void find_python_text(struct python_context *ctx, const bool is_other, const struct python *p, __u64 str, __u32 limit)
 {
-	struct python_text t = {};
+	struct python_text *t = &ctx->st->part;
 	__u64 length = 0, bytes;
 	__u32 state = 0;
 
+	t->bytes = 0;
+	t->kind = 0;
 	if (!str || !read_python_word(ctx, is_other, &length, str + p->text_length) ||
 	    !read_python(ctx, is_other, &state, sizeof(state), 0, str + p->text_state))
-		return t;
+		return;
 	state >>= p->text_kind & 31;
-	t.kind = (state & 7) | (state >> 1 & 8); /* enum rec_code_text */
+	t->kind = (state & 7) | (state >> 1 & 8); /* enum rec_code_text */
 	if (!(state & 1 << 3) || length > 1 << 20)
-		return t;
-	bytes = length * (t.kind & 7);
-	t.bytes = bytes < limit ? bytes : limit - 1;
-	t.at = str + (t.kind & CODE_ASCII ? p->ascii : p->compact);
-	return t;
+		return;
+	bytes = length * (t->kind & 7);
+	t->bytes = bytes < limit ? bytes : limit - 1;
+	t->at = str + (t->kind & CODE_ASCII ? p->ascii : p->compact);
 }
 
 /* A word of the code object. */
@@ -314,14 +309,18 @@ static __always_inline __u64 code_word(struct python_stack *st, __u16 at)
 	return *(volatile __u64 *)&st->code[bounded(at, PYTHON_CODE_BYTES) & ~7];
 }
 
-/* Copies the text of one of the code object's names behind what is there. Returns its length, less than limit, a power of two. */
-static __always_inline __u32 copy_python_text(struct python_context *ctx, const bool is_other, const struct python_text *t, __u32 at, const __u32 limit)
+/*
+ * Copies the text that was found behind what is there. Returns its length, less than limit, a power of two. What was found is read again, so that
+ * the verifier does not follow it.
+ */
+static __always_inline __u32 copy_python_text(struct python_context *ctx, const bool is_other, __u32 at, const __u32 limit)
 {
-	__u32 length = bounded(t->bytes, limit);
+	struct python_text *t = &ctx->st->part;
+	__u32 length = bounded(*(volatile __u32 *)&t->bytes, limit);
 
-	if (length && !read_python(ctx, is_other, ctx->st->text + at, length, limit, t->at))
-		length = 0;
-	return bounded(length, limit);
+	if (!read_python(ctx, is_other, ctx->st->text + at, length, limit, *(volatile __u64 *)&t->at))
+		t->bytes = 0;
+	return bounded(*(volatile __u32 *)&t->bytes, limit);
 }
 
 /* Makes the definition of the code object in st->code. Returns its bytes of text. */
@@ -329,7 +328,7 @@ static __always_inline __u32 define_python_code(struct python_context *ctx, cons
 {
 	struct python_stack *st = ctx->st;
 	struct rec_code *def = (struct rec_code *)st->def;
-	struct python_text t;
+	struct python_text *t = &st->part;
 	__u64 count = 0;
 	__u32 at;
 
@@ -337,22 +336,21 @@ static __always_inline __u32 define_python_code(struct python_context *ctx, cons
 	def->minor = p->minor;
 	def->first_line = code_word(st, p->first_line) >> (p->first_line & 4) * 8;
 
-	t = python_text(ctx, is_other, p, code_word(st, p->qualname), PYTHON_NAME);
-	def->name_kind = t.kind;
-	at = copy_python_text(ctx, is_other, &t, 0, PYTHON_NAME);
+	find_python_text(ctx, is_other, p, code_word(st, p->qualname), PYTHON_NAME);
+	def->name_kind = t->kind;
+	at = copy_python_text(ctx, is_other, 0, PYTHON_NAME);
 	def->name_bytes = at;
 
-	t = python_text(ctx, is_other, p, code_word(st, p->filename), PYTHON_FILE);
-	def->file_kind = t.kind;
-	def->file_bytes = copy_python_text(ctx, is_other, &t, at, PYTHON_FILE);
+	find_python_text(ctx, is_other, p, code_word(st, p->filename), PYTHON_FILE);
+	def->file_kind = t->kind;
+	def->file_bytes = copy_python_text(ctx, is_other, at, PYTHON_FILE);
 	at += bounded(def->file_bytes, PYTHON_FILE);
 
-	t.at = code_word(st, p->lines);
-	if (t.at)
-		read_python_word(ctx, is_other, &count, t.at + p->bytes_length);
-	t.bytes = count < PYTHON_LINES ? count : PYTHON_LINES - 1;
-	t.at += p->bytes;
-	return at + copy_python_text(ctx, is_other, &t, at, PYTHON_LINES);
+	t->at = code_word(st, p->lines);
+	read_python_word(ctx, is_other, &count, t->at + p->bytes_length);
+	t->bytes = count < PYTHON_LINES ? count : PYTHON_LINES - 1;
+	t->at += p->bytes;
+	return at + copy_python_text(ctx, is_other, at, PYTHON_LINES);
 }
 
 /* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */

@@ -24,11 +24,19 @@ struct python_known {
 	__u64 id;
 };
 
+/* A part of memory that is to be copied. */
+struct python_text {
+	__u64 at;
+	__u32 bytes;
+	__u8 kind; /* enum rec_code_text */
+};
+
 struct python_stack {
 	__u32 count;
 	__u8 ended; /* enum rec_python_end */
 	__u8 several; /* there is more than one interpreter */
-	__u16 pad;
+	__u8 is_walked; /* the state is the thread's: its frames are being walked (blockedpython.h) */
+	__u8 is_last; /* there is no other state to go on with */
 	__u64 seed; /* of the process */
 	__u64 hash; /* of words */
 	__u32 pid, tid;
@@ -44,6 +52,7 @@ struct python_stack {
 	__u64 walks; /* that were written here */
 	struct python_known known[PYTHON_KNOWN];
 	/* The definition of a code object. */
+	struct python_text part;
 	__u64 def[sizeof(struct rec_code) / sizeof(__u64)]; /* and its text */
 	__u8 text[PYTHON_NAME + PYTHON_FILE + PYTHON_LINES];
 };
