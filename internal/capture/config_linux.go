@@ -48,6 +48,7 @@ type Config struct {
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
 	Python       bpf.Python
+	pythonSet    bool // by -f
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
 	Counters     []*format.Counter // what that is on this machine
@@ -144,11 +145,11 @@ func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
 	}
-	u.Python = cfg.Python
-	cfg.Kernel.Unwind = u
-	if err := cfg.checkPythonStacks(); err != nil {
+	if err := cfg.checkPythonStacks(u.Tables); err != nil {
 		return err
 	}
+	u.Python = cfg.Python
+	cfg.Kernel.Unwind = u
 	if dir := inv.String("unwind-cache"); dir != "no" {
 		cfg.UnwindCache = dir
 	}
@@ -291,6 +292,7 @@ func (cfg *Config) setStacks() error {
 
 // setFeatures reads -f; if a group is given more than once, the last one wins.
 func (cfg *Config) setFeatures(lists []string) error {
+	cfg.Python.On = true
 	for _, g := range format.Groups() {
 		if g.Off {
 			cfg.Kernel.Off |= g.Group
@@ -417,8 +419,8 @@ func FeaturesHelp() string {
 			on = append(on, g.Name+" ("+g.Doc+")")
 		}
 	}
-	return "On by default: " + strings.Join(on, ", ") + ". --list describes the others, and says what they cost. " +
-		"py-stacks[=PID|NAME]: functions of Python in stacks. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
+		"py-stacks=PID|NAME: only of such processes. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

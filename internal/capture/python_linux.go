@@ -23,7 +23,7 @@ const maxPythonName = 31
 
 // setPython reads what follows the feature: a process, or a glob on names of processes.
 func (cfg *Config) setPython(which string, on bool) {
-	cfg.Python = bpf.Python{On: on}
+	cfg.Python, cfg.pythonSet = bpf.Python{On: on}, true
 	if pid, err := strconv.ParseInt(which, 10, 32); err == nil && pid > 0 {
 		cfg.Python.PID = int32(pid)
 	} else {
@@ -52,10 +52,13 @@ func checkPython(which string) error {
 	return nil
 }
 
-// checkPythonStacks reports why the stacks that are taken cannot have Python's frames.
-func (cfg *Config) checkPythonStacks() error {
+// checkPythonStacks leaves Python's frames out where the stacks that are taken cannot have them, and reports why if they were requested.
+func (cfg *Config) checkPythonStacks(areTables bool) error {
 	switch {
-	case !cfg.Python.On || cfg.Kernel.Unwind.Tables:
+	case !cfg.Python.On || areTables:
+		return nil
+	case !cfg.pythonSet:
+		cfg.Python.On = false
 		return nil
 	case !cfg.Stacks.Any() || !cfg.Stacks.User:
 		return cli.Usagef("-f %s needs user stacks, which --no-stacks or --no-user-stacks leaves out", pythonFeature)

@@ -23,7 +23,7 @@ const (
 
 	// PythonUsage describes the words of -e, and NoPythonUsage the flag.
 	PythonUsage   = pythonOnly + ": of the program's part of stacks that have functions of Python, only these. " + pythonCombined + " (the default): functions of Python in place of the interpreter's loop, with the native functions between them."
-	NoPythonUsage = "Show the interpreter's loop instead of functions of Python, as in a recording without -f py-stacks."
+	NoPythonUsage = "Show the interpreter's loop instead of functions of Python, as in a recording with -f no-py-stacks."
 )
 
 // PythonWords are the words of -e.
