@@ -214,8 +214,8 @@ func (s *session) createSpool() (err error) {
 	go s.watchDisk(s.spool.Name()) // not later: Keep may change it
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
-		if keep := s.cfg.Flight.Keep; keep != nil {
-			for _, err := range keep.pruneSpools(aside) {
+		if f := s.cfg.Flight; f != nil && f.Keep != nil {
+			for _, err := range f.Keep.pruneSpools(aside) {
 				s.inv.Warnf("a spool that was left could not be removed: %v", err)
 			}
 		}
