@@ -33,7 +33,7 @@ func TestBlockedStacksAreThoseOfGdb(t *testing.T) {
 		{"sleep", []string{"/bin/sleep", "600"}},
 	}
 	file := filepath.Join(t.TempDir(), "blocked.wprof")
-	record := []string{"-Soffcpu", "-d4s", "--no-kernel-stacks", "--unwind=tables", "--unwind-cache", filepath.Join(t.TempDir(), "cache"), "-o", file}
+	record := []string{"-f", "no-py-stacks", "-Soffcpu", "-d4s", "--no-kernel-stacks", "--unwind=tables", "--unwind-cache", filepath.Join(t.TempDir(), "cache"), "-o", file}
 	pids := map[string]int{}
 	for _, p := range programs {
 		if _, err := exec.LookPath(p.command[0]); err != nil {

@@ -139,7 +139,7 @@ const recordingTime = "2"
 
 func ours(bin, dir, pid string, t target) (*count, error) {
 	file := filepath.Join(dir, "our.wprof")
-	if err := run(filepath.Join(bin, "wprof-record"), "-Stimer=499hz", "-d"+recordingTime+"s", "--unwind-cache", filepath.Join(dir, "cache"), "-p", pid, "-o", file); err != nil {
+	if err := run(filepath.Join(bin, "wprof-record"), "-f", "no-py-stacks", "-Stimer=499hz", "-d"+recordingTime+"s", "--unwind-cache", filepath.Join(dir, "cache"), "-p", pid, "-o", file); err != nil {
 		return nil, err
 	}
 	return readCapture(file, t.right)
