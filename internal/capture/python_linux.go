@@ -3,10 +3,8 @@ package capture
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"wprof/bpf"
@@ -73,35 +71,25 @@ type pythonFinder struct {
 	counts  bpf.PythonCounts
 }
 
-// interpreterIn returns the interpreter in a file; nil: there is none, or none that is known.
-func (u *unwinder) interpreterIn(f *os.File) *python.Interpreter {
-	if u.pythons == nil {
-		return nil
-	}
-	in, err := python.Read(f)
+// count notes what came of reading a file's interpreter.
+func (p *pythonFinder) count(err error) {
 	switch {
 	case err == nil:
-		u.pythons.files.Add(1)
+		p.files.Add(1)
 	case errors.Is(err, python.ErrUnknown):
-		u.pythons.unknown.Add(1)
+		p.unknown.Add(1)
 	}
-	return in
 }
 
-// preload adds the interpreters of processes that run, and what else these have mapped. Tables that earlier recordings have kept do not say
-// which files have an interpreter.
+// preload adds the interpreters of processes that run: they are not kept with the tables of earlier recordings.
 func (p *pythonFinder) preload(u *unwinder) {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
 		if u.stopped.Load() {
 			return
 		}
-		maps, err := os.ReadFile(filepath.Join(folder, "maps"))
-		if err != nil || !strings.Contains(string(maps), "python") {
-			continue
-		}
 		pid, _ := strconv.ParseInt(filepath.Base(folder), 10, 32)
-		for _, m := range executableMappings(int32(pid)) {
+		for _, m := range executableMappings(int32(pid), "python") {
 			u.add(mapFile(m), nil, 0)
 		}
 	}

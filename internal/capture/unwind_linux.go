@@ -206,7 +206,7 @@ func (u *unwinder) addRequested(command []string, pids []int32) {
 		pids = append(slices.Clip(pids), int32(os.Getppid())) // mostly a shell, which uses the same C library
 	}
 	for _, pid := range pids {
-		for _, m := range executableMappings(pid) {
+		for _, m := range executableMappings(pid, "/") {
 			u.add(mapFile(m), nil, 0)
 		}
 	}
@@ -242,18 +242,20 @@ func (u *unwinder) loadIndex() {
 
 // preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms.
 func (u *unwinder) preload() {
-	if u.pythons != nil {
-		u.pythons.preload(u)
-		return
-	}
 	for _, s := range u.cache.BySize(u.stored) {
 		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
 		if u.stopped.Load() || u.tables.Bytes() > preloadBytes {
-			return
+			break
+		}
+		if s.Python && u.pythons != nil {
+			continue
 		}
 		if table := u.cache.Load(s.Name); table != nil && u.isNew(file) {
 			u.put(file, table, nil, nil, false)
 		}
+	}
+	if u.pythons != nil {
+		u.pythons.preload(u)
 	}
 }
 
@@ -410,8 +412,13 @@ func (u *unwinder) make(large bool) {
 func (u *unwinder) build(w *wantedFile) {
 	defer w.file.Close()
 	table, name, err := u.cache.Build(w.file, w.size)
-	interpreter := u.interpreterIn(w.file)
-	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Name: name})
+	interpreter, unread := python.Read(w.file)
+	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: interpreter != nil, Name: name})
+	if u.pythons == nil {
+		interpreter = nil
+	} else {
+		u.pythons.count(unread)
+	}
 	u.put(w.id, table, interpreter, err, true)
 }
 
@@ -441,13 +448,16 @@ func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, in *python.Inte
 	}
 }
 
-// executableMappings returns the executable mappings of files of a process.
-func executableMappings(pid int32) (all []bpf.MissedMapping) {
+// executableMappings returns the executable mappings of a process's files with a word in their paths.
+func executableMappings(pid int32, word string) (all []bpf.MissedMapping) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, word) {
+			continue
+		}
 		m := bpf.MissedMapping{PID: uint32(pid)}
 		var permissions string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &m.Start, &m.End, &permissions); n == 3 && strings.Contains(permissions, "x") && strings.Contains(line, "/") {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &m.Start, &m.End, &permissions); n == 3 && strings.Contains(permissions, "x") {
 			all = append(all, m)
 		}
 	}

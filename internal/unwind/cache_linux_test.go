@@ -125,7 +125,7 @@ func TestIndexOfFiles(t *testing.T) {
 	c := emptyCache(t)
 	all := make([]Stored, maxStored+1)
 	for i := range all {
-		all[i] = Stored{Device: 1 << 31, Inode: uint64(i), Changed: 1 << 63, Name: "a.table"}
+		all[i] = Stored{Device: 1 << 31, Inode: uint64(i), Changed: 1 << 63, Python: i%2 == 0, Name: "a.table"}
 	}
 	if err := c.KeepFiles("boot", all); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestIndexOfFiles(t *testing.T) {
 	if got := c.Files("another"); got != nil {
 		t.Errorf("%d files of another boot come back", len(got))
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, indexName), []byte("boot\n1 2 3 ../a.table\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, indexName), []byte("boot\n1 2 3 false ../a.table\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.Files("boot"); got != nil {

@@ -15,6 +15,7 @@ import (
 type Stored struct {
 	Device         uint32
 	Inode, Changed uint64 // Changed: ctime, ns
+	Python         bool   // it has an interpreter of Python, which is not in the cache
 	Name           string // of its table, see [Cache.Build]
 }
 
@@ -36,8 +37,8 @@ func (c Cache) Files(boot string) (all []Stored) {
 	}
 	for lines.Scan() && len(all) < maxStored {
 		var s Stored
-		n, err := fmt.Sscanf(lines.Text(), "%d %d %d %s", &s.Device, &s.Inode, &s.Changed, &s.Name)
-		if err != nil || n != 4 || strings.ContainsRune(s.Name, filepath.Separator) {
+		n, err := fmt.Sscanf(lines.Text(), "%d %d %d %t %s", &s.Device, &s.Inode, &s.Changed, &s.Python, &s.Name)
+		if err != nil || n != 5 || strings.ContainsRune(s.Name, filepath.Separator) {
 			return nil
 		}
 		all = append(all, s)
@@ -64,7 +65,7 @@ func (c Cache) KeepFiles(boot string, all []Stored) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, boot)
 	for _, s := range all[:min(len(all), maxStored)] {
-		fmt.Fprintf(&b, "%d %d %d %s\n", s.Device, s.Inode, s.Changed, s.Name)
+		fmt.Fprintf(&b, "%d %d %d %t %s\n", s.Device, s.Inode, s.Changed, s.Python, s.Name)
 	}
 	return write(filepath.Join(c.dir, indexName), b.Bytes())
 }
