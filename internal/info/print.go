@@ -159,7 +159,7 @@ func (r *Recording) when() string {
 	if start.IsZero() {
 		return length
 	}
-	return start.Format("2006-01-02 15:04:05.000 UTC") + ", " + length
+	return start.Round(time.Millisecond).Format("2006-01-02 15:04:05.000 UTC") + ", " + length
 }
 
 // start returns the wall-clock time of the opening, UTC; zero: not known.

@@ -28,6 +28,14 @@ func TestRequestedInstantIsShown(t *testing.T) {
 	}
 }
 
+// The clocks are compared at several moments, so an instant is a few ns off.
+func TestOpeningIsRoundedToMilliseconds(t *testing.T) {
+	stream := fromtext.Stream(t, "section host=h boot_id=b open=1000000000\n clock monotonic=1000000000 realtime=1699999999999999998\nend close=+1s\n")
+	if got, _ := printed(t, stream); !strings.Contains(got, "\nrecorded    2023-11-14 22:13:20.000 UTC, for 1.000 s\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // A folder of snapshots is understood without the messages of the recorder.
 func TestReasonOfASnapshotIsShown(t *testing.T) {
 	stream := fromtext.Stream(t, "section host=h boot_id=b open=1000000000\n config key=\"snapshot\" value=\"slow:req>50ms: thread 7 (worker), 60ms\"\nend close=+1s\n")
