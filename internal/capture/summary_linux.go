@@ -90,8 +90,19 @@ func (o *Outcome) lossText() string {
 	case lost == 0:
 		return "lost an unknown number of events (" + o.causesText() + ")" + o.helpText()
 	}
-	share := 100 * float64(lost) / float64(lost+o.Events)
-	return fmt.Sprintf("lost %s (%.2g%%: %s)", cli.Counted(lost, "event"), share, o.causesText()) + o.helpText()
+	return fmt.Sprintf("lost %s (%s: %s)", cli.Counted(lost, "event"), lostShare(lost, o.Events), o.causesText()) + o.helpText()
+}
+
+// lostShare returns the share of all events that was lost, with two digits. Less than all is never 100%.
+func lostShare(lost, recorded uint64) string {
+	share := 100 * float64(lost) / float64(lost+recorded)
+	switch {
+	case recorded == 0:
+		return "100%"
+	case share < 0.001:
+		return "<0.001%"
+	}
+	return fmt.Sprintf("%.2g%%", min(share, 99))
 }
 
 // helpText names the flags that help against the losses.

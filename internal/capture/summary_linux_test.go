@@ -40,8 +40,19 @@ func TestWhatLimitsLeftOutIsNotLost(t *testing.T) {
 		t.Errorf("%s, lossy: %t", got, o.Lossy())
 	}
 	o.Losses = append(o.Losses, &format.Loss{Kind: uint32(format.KindTyped), Cause: uint32(format.CauseRing), Type: []byte("syscall"), Count: 7})
-	if got, want := o.Summary(), "lost 7 events (1e+02%: ring full on CPU 0)"; !strings.Contains(got, want) || !o.Lossy() {
+	if got, want := o.Summary(), "lost 7 events (100%: ring full on CPU 0)"; !strings.Contains(got, want) || !o.Lossy() {
 		t.Errorf("%s, lossy: %t", got, o.Lossy())
+	}
+}
+
+func TestShareOfLostEvents(t *testing.T) {
+	for _, c := range []struct {
+		lost, recorded uint64
+		want           string
+	}{{7, 0, "100%"}, {312736, 39, "99%"}, {1, 1, "50%"}, {1, 80, "1.2%"}, {1, 99999, "0.001%"}, {1, 1000000, "<0.001%"}} {
+		if got := lostShare(c.lost, c.recorded); got != c.want {
+			t.Errorf("%d lost, %d recorded: got %s, want %s", c.lost, c.recorded, got, c.want)
+		}
 	}
 }
 
