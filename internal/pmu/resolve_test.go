@@ -16,6 +16,8 @@ func TestEventsAreResolved(t *testing.T) {
 		"sw:faults:u":                         {Attr: Attr{Type: TypeSoftware, Config: 2, Exclude: user}},
 		"r0x3c":                               {Attr: Attr{Type: TypeRaw, Config: 0x3c, Exclude: guest}},
 		"sched:sched_switch":                  {Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: guest}},
+		"tp:sched:sched_switch":               {Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: guest}},
+		"tracepoint:sched:sched_switch:u":     {Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: user}},
 		"sched:sched_switch/name=switches/u":  {Name: "switches", Tracepoint: "sched:sched_switch", Attr: Attr{Type: TypeTracepoint, Config: 372, Exclude: user}},
 		"cycles/name=c,period=7/":             {Name: "c", Rate: Rate{Period: 7}, Attr: Attr{Exclude: guest}},
 		"cycles/name='a/b,c',freq=9/":         {Name: "a/b,c", Rate: Rate{Frequency: 9}, Attr: Attr{Exclude: guest}},

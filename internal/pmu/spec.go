@@ -32,8 +32,8 @@ type Term struct {
 	HasValue    bool
 }
 
-// Parse reads an event as perf writes it: cycles:u, r003c, cpu/event=0x3c,umask=1/, L1-dcache-load-misses, sched:sched_switch. The
-// prefix sw: is for software events.
+// Parse reads an event as perf writes it: cycles:u, r003c, cpu/event=0x3c,umask=1/, L1-dcache-load-misses, sched:sched_switch.
+// Before a name may stand sw: for a software event, and tp: (as in -U) or tracepoint: (as in bpftrace) for a tracepoint.
 func Parse(text string) (*Spec, error) {
 	s := &Spec{Text: text}
 	if err := s.parse(); err != nil {
@@ -101,6 +101,9 @@ func (s *Spec) parseWords(text string) error {
 		if g, ok := genericOf(words[0]); !ok || g.kind != TypeSoftware {
 			return s.unknownSoftware(words[0])
 		}
+	}
+	if len(words) > 2 && (words[0] == "tp" || words[0] == "tracepoint") {
+		words = words[1:]
 	}
 	first := words[0]
 	if config := parseRaw(first); config != nil {
