@@ -24,6 +24,9 @@ type kernelSymbol struct {
 
 func (s kernelSymbol) isCode() bool { return strings.ContainsAny(s.kind, "tTwW") }
 
+// isVariable reports whether it is a static variable. Global ones do not count: the linker's marks, as __start_rodata, are always listed.
+func (s kernelSymbol) isVariable() bool { return s.kind == "d" || s.kind == "b" }
+
 // kernelSymbols returns the lines of /proc/kallsyms.
 func kernelSymbols() iter.Seq2[kernelSymbol, error] {
 	return func(yield func(kernelSymbol, error) bool) {
@@ -63,7 +66,7 @@ func (m *probeMachine) KernelSymbol(name string) (symbol probeplan.KernelSymbol,
 		if err != nil {
 			return symbol, err
 		}
-		hasData = hasData || strings.ContainsAny(s.kind, "dDbB")
+		hasData = hasData || s.isVariable()
 		if len(names) < maxKernelNames {
 			names = append(names, s.name)
 		}

@@ -3,6 +3,7 @@ package capture
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,5 +37,23 @@ func TestFunctionsAreFoundByEachOfTheirNames(t *testing.T) {
 	}
 	if others := otherNames("getppid_of_no_kernel"); others != nil {
 		t.Errorf("a function that there is not has the names %v", others)
+	}
+}
+
+// A kernel without CONFIG_KALLSYMS_ALL lists the linker's marks, which are data by their kind.
+func TestVariablesOfTheKernelThatAreNotListed(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("recording needs root and BTF")
+	}
+	listsVariables := false
+	for s, err := range kernelSymbols() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listsVariables = listsVariables || s.name == "panic_timeout"
+	}
+	_, err := new(probeMachine).KernelSymbol("jiffies_of_no_kernel")
+	if err == nil || strings.Contains(err.Error(), "CONFIG_KALLSYMS_ALL") == listsVariables {
+		t.Errorf("the kernel lists variables: %t; %v", listsVariables, err)
 	}
 }
