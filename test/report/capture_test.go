@@ -24,7 +24,8 @@ type capture struct {
 type interval struct {
 	class    waits.Class
 	from, to int64 // to is the thread's return to a CPU
-	isOpen   bool  // it was still blocked when the window closed
+	isOpen   bool  // it had not returned when the window closed
+	isPlaced bool  // the capture says where it was blocked
 }
 
 // readCapture reads a capture's off-CPU intervals of blocked threads, and others with a recorded wait: those that ended, and those that lasted to the end.
@@ -36,7 +37,7 @@ func readCapture(t *testing.T, file string) *capture {
 	begin := func(reader *format.Reader) { r, classes = reader, waits.NewClassifier(reader) }
 	add := func(task format.TaskID, stack format.StackID, wait format.WaitID, state format.State, from, to int64, isOpen bool) {
 		tid := r.Task(task).GetTid()
-		c.offCPU[tid] = append(c.offCPU[tid], interval{classes.Blocked(stack, wait, state, false).Class, from, to, isOpen})
+		c.offCPU[tid] = append(c.offCPU[tid], interval{classes.Blocked(stack, wait, state, false).Class, from, to, isOpen, stack != 0 || wait != 0})
 	}
 	know := func(task format.TaskID, at int64) {
 		if tid := r.Task(task).GetTid(); c.known[tid] == 0 {
@@ -73,9 +74,13 @@ func readCapture(t *testing.T, file string) *capture {
 			v := e.StateThread()
 			since, _ := v.Since()
 			add(e.Task, e.Stack(), e.Wait(), v.State(), since, e.Time, true)
+			delete(left, r.Task(e.Task).GetTid())
 		}
 	}, begin)
 	c.open, c.close = last.FirstOpen(), last.End().Close
+	for tid, at := range left { // it waited for a CPU when the window closed
+		c.other[tid] = append(c.other[tid], interval{from: at, to: c.close})
+	}
 	if c.close <= c.open {
 		t.Fatalf("%s: the window is from %d to %d", file, c.open, c.close)
 	}

@@ -31,8 +31,8 @@ func checkWaits(t *testing.T, s *scenario) {
 	}
 }
 
-// compareWaits adds up the ns of a thread's waits that have the right class, and the others by what the capture says of them. A wait that
-// lasts from the window's end to before the recorder looks where the thread is has no class.
+// compareWaits adds up the ns of a thread's waits that have the right class, and the others by what the capture says of them. Where a
+// thread was is not known if it had been woken when the recorder looked, after the window's end.
 func (th *thread) compareWaits(c *capture) (right int64, wrong map[string]int64, missed int64) {
 	wrong = make(map[string]int64)
 	for _, i := range c.offCPU[th.tid] {
@@ -42,7 +42,7 @@ func (th *thread) compareWaits(c *capture) (right int64, wrong map[string]int64,
 		case own == nil || ns < shortest:
 		case own.class == i.class.String():
 			right += ns
-		case i.isOpen && i.class == waits.Unknown && own.to != math.MaxInt64:
+		case i.isOpen && !i.isPlaced && own.to != math.MaxInt64:
 			missed += ns
 		case i.class == waits.Lock && own.class == waits.Condition.String(): // pthread_cond_wait takes its mutex again
 			missed += ns
