@@ -59,6 +59,7 @@ type UnwindTables struct {
 	chunks               [][]uint32 // memory of the maps in outer
 	room                 room
 	ranges               map[UnwindFile]wordRange
+	idle                 map[UnwindFile]uint32 // what Used began with in tables that no stack needed yet
 	maxChunks            int
 	generation, version  *ebpf.Variable // version: changes with each table
 	changes              uint32
@@ -78,7 +79,7 @@ func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, erro
 		pythons = maps["pythons"]
 	}
 	return &UnwindTables{pythons: pythons, files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
-		ranges: map[UnwindFile]wordRange{}, maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes),
+		ranges: map[UnwindFile]wordRange{}, idle: map[UnwindFile]uint32{}, maxChunks: min(unwindMaxChunks, cmp.Or(t.options.Unwind.Memory, unwindMemory)/unwindChunkBytes),
 		generation: variables["generation"], version: variables["unwind_version"], wakeups: wakeups}, nil
 }
 
@@ -140,6 +141,7 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpre
 	}
 	if !isNeeded {
 		entry.Used--
+		u.idle[file] = entry.Used
 	}
 	if in != nil {
 		if entry.Python, err = u.addPython(in); err != nil {
@@ -162,6 +164,18 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpre
 		u.ranges[file] = at
 	}
 	return removed, u.put(file, entry)
+}
+
+// IsUsed reports whether a stack has needed the table of a file since it was added.
+func (u *UnwindTables) IsUsed(file UnwindFile) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var table unwindTable
+	if u.closed || u.files.Lookup(file, &table) != nil {
+		return false
+	}
+	began, isIdle := u.idle[file]
+	return !isIdle || table.Used != began
 }
 
 // AddUnreadable stores that the table of a file could not be made, so that the programs do not miss it again. They walk the file's code by

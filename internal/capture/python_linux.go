@@ -1,15 +1,20 @@
 package capture
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"wprof/bpf"
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 	"wprof/internal/python"
 )
 
@@ -66,19 +71,59 @@ func (cfg *Config) checkPythonStacks(areTables bool) error {
 
 // pythonFinder finds interpreters among the files whose unwind tables are made.
 type pythonFinder struct {
-	files   atomic.Int64 // that have a known interpreter
-	unknown atomic.Int64 // that have another one
-	counts  bpf.PythonCounts
+	files  atomic.Int64 // that have a known interpreter
+	counts bpf.PythonCounts
+
+	mu      sync.Mutex
+	unknown map[bpf.UnwindFile]unknownPython
+	met     []unknownPython // those of unknown that are in stacks
 }
 
-// count notes what came of reading a file's interpreter.
-func (p *pythonFinder) count(err error) {
-	switch {
-	case err == nil:
-		p.files.Add(1)
-	case errors.Is(err, python.ErrUnknown):
-		p.unknown.Add(1)
+// unknownPython is a file with an interpreter whose frames cannot be taken.
+type unknownPython struct{ path, version string }
+
+func (p *pythonFinder) note(w *wantedFile, unknown *python.UnknownError) {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.file.Fd()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unknown[w.id] = unknownPython{path, unknown.Version}
+}
+
+// sum keeps which of the unknown interpreters were in stacks: others belong to processes that were not recorded, or did nothing.
+func (p *pythonFinder) sum(tables *bpf.UnwindTables) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for file, unknown := range p.unknown {
+		if tables.IsUsed(file) {
+			p.met = append(p.met, unknown)
+		}
 	}
+	slices.SortFunc(p.met, func(a, b unknownPython) int { return cmp.Compare(a.path, b.path) })
+}
+
+// unknownPythons is a warning about interpreters in stacks whose frames could not be taken; "": there were none.
+func (u *unwinder) unknownPythons() string {
+	if u == nil || u.pythons == nil {
+		return ""
+	}
+	return unknownText(u.pythons.met)
+}
+
+// unknownNamed is the number of files that a warning names.
+const unknownNamed = 3
+
+func unknownText(met []unknownPython) string {
+	if len(met) == 0 {
+		return ""
+	}
+	var named []string
+	for _, one := range met[:min(len(met), unknownNamed)] {
+		named = append(named, printable.Text(one.path)+" ("+cmp.Or(one.version, "of an unknown version")+")")
+	}
+	if more := len(met) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	return "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.14: " + strings.Join(named, ", ")
 }
 
 // preload adds the interpreters of processes that run: they are not kept with the tables of earlier recordings.
@@ -96,5 +141,7 @@ func (p *pythonFinder) preload(u *unwinder) {
 }
 
 func (p *pythonFinder) describe() string {
-	return fmt.Sprintf("Python: %s; %d files with an interpreter, %d with one that is not known", p.counts, p.files.Load(), p.unknown.Load())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("Python: %s; %d files with an interpreter, %d with one that is not known", p.counts, p.files.Load(), len(p.unknown))
 }

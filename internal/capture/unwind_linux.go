@@ -95,7 +95,7 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, refused: map[bpf.UnwindFile]refusal{}, isReady: make(chan struct{})}
 	u.offCPU = cfg.Stacks.OffCPU
 	if cfg.Kernel.Unwind.Python.On {
-		u.pythons = new(pythonFinder)
+		u.pythons = &pythonFinder{unknown: map[bpf.UnwindFile]unknownPython{}}
 	}
 	u.walkBlocked()
 	if cfg.UnwindCache != "" {
@@ -149,6 +149,7 @@ func (u *unwinder) readCounts() bpf.UnwindCounts {
 	u.counts, _ = u.tracer.UnwindCounts() // statistics are no reason to fail
 	if u.pythons != nil {
 		u.pythons.counts, _ = u.tracer.PythonCounts()
+		u.pythons.sum(u.tables)
 	}
 	return u.counts
 }
@@ -413,13 +414,20 @@ func (u *unwinder) build(w *wantedFile) {
 	defer w.file.Close()
 	table, name, err := u.cache.Build(w.file, w.size)
 	interpreter, unread := python.Read(w.file)
-	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: interpreter != nil, Name: name})
-	if u.pythons == nil {
+	var unknown *python.UnknownError
+	isUnknown := errors.As(unread, &unknown)
+	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: interpreter != nil || isUnknown, Name: name})
+	isNeeded := true
+	switch {
+	case u.pythons == nil:
 		interpreter = nil
-	} else {
-		u.pythons.count(unread)
+	case interpreter != nil:
+		u.pythons.files.Add(1)
+	case isUnknown:
+		u.pythons.note(w, unknown)
+		isNeeded = w.stacks > 0 // else the programs say when it is
 	}
-	u.put(w.id, table, interpreter, err, true)
+	u.put(w.id, table, interpreter, err, isNeeded)
 }
 
 // put stores a table for the programs, and the Python interpreter in its file, if any; err is why there is no table. isNeeded: stacks need it now.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"wprof/internal/symbol"
@@ -27,10 +27,12 @@ type Range struct{ Begin, End uint64 }
 const MaxLoops = 4
 
 const (
-	runtimeSymbol = "_PyRuntime"
-	loopSymbol    = "_PyEval_EvalFrameDefault"
-	versionSymbol = "Py_Version" // since 3.11
-	maxSection    = 64 << 20
+	evaluateSymbol = "PyEval_EvalFrameEx" // of all releases
+	runtimeSymbol  = "_PyRuntime"
+	loopSymbol     = "_PyEval_EvalFrameDefault"
+	versionSymbol  = "Py_Version"          // since 3.11
+	tracedSymbol   = "_Py_PrintReferences" // only where references are traced
+	maxSection     = 64 << 20
 )
 
 // ErrNone: the file has no interpreter.
@@ -43,29 +45,20 @@ func Read(r io.ReaderAt) (in *Interpreter, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ELF header: %w", err)
 	}
-	names := f.Section(".dynstr")
-	if names == nil || f.Machine != machine {
+	exported, err := exports(f)
+	if err != nil {
+		return nil, err
+	}
+	if exported[evaluateSymbol].Value == 0 {
 		return nil, ErrNone
 	}
-	if text, err := sectionBytes(names); err != nil || !bytes.Contains(text, []byte("\x00"+runtimeSymbol+"\x00")) {
-		return nil, errors.Join(ErrNone, err)
-	}
-	exported, err := f.DynamicSymbols()
-	if err != nil {
-		return nil, fmt.Errorf("read the exported symbols: %w", err)
-	}
-	known := map[string]elf.Symbol{}
-	for _, s := range exported {
-		if s.Section != elf.SHN_UNDEF && (s.Name == runtimeSymbol || s.Name == loopSymbol || s.Name == versionSymbol) {
-			known[s.Name] = s
-		}
-	}
-	runtime, loop := known[runtimeSymbol], known[loopSymbol]
+	runtime, loop := exported[runtimeSymbol], exported[loopSymbol]
 	code := segmentOf(f, loop.Value)
 	if runtime.Value == 0 || loop.Size == 0 || code == nil {
-		return nil, ErrNone
+		version, err := readVersion(f, exported[versionSymbol].Value)
+		return nil, errors.Join(err, &UnknownError{version})
 	}
-	layout, err := describe(f, runtime.Value, known[versionSymbol].Value)
+	layout, err := describe(f, exported)
 	if err != nil {
 		return nil, err
 	}
@@ -91,62 +84,97 @@ func (in *Interpreter) addParts(f *elf.File, code *elf.Prog) {
 	}
 }
 
+// exports returns those of the file's symbols that say what interpreter it has.
+func exports(f *elf.File) (map[string]elf.Symbol, error) {
+	names := f.Section(".dynstr")
+	if names == nil || f.Machine != machine {
+		return nil, ErrNone
+	}
+	if text, err := sectionBytes(names); err != nil || !bytes.Contains(text, []byte("\x00"+evaluateSymbol+"\x00")) {
+		return nil, errors.Join(ErrNone, err)
+	}
+	all, err := f.DynamicSymbols()
+	if err != nil {
+		return nil, fmt.Errorf("read the exported symbols: %w", err)
+	}
+	exported := map[string]elf.Symbol{}
+	for _, s := range all {
+		switch s.Name {
+		case evaluateSymbol, runtimeSymbol, loopSymbol, versionSymbol, tracedSymbol:
+			if s.Section != elf.SHN_UNDEF {
+				exported[s.Name] = s
+			}
+		}
+	}
+	return exported, nil
+}
+
+// UnknownError: the interpreter is one whose layout is not known.
+type UnknownError struct {
+	Version string // "3.7", or what else makes it unknown; "": it does not say
+}
+
+func (e *UnknownError) Error() string { return "the layout of Python " + e.Version + " is not known" }
+
 // describe returns the layout of the version of a file.
-func describe(f *elf.File, runtime, version uint64) (*Layout, error) {
-	if version == 0 {
-		minor, err := versionText(f)
+func describe(f *elf.File, exported map[string]elf.Symbol) (*Layout, error) {
+	version, err := readVersion(f, exported[versionSymbol].Value)
+	if err != nil {
+		return nil, err
+	}
+	layout := layoutOf(version)
+	if layout != nil && exported[tracedSymbol].Value != 0 { // each object begins with two pointers more
+		return nil, &UnknownError{version + " that traces references"}
+	}
+	if layout == nil {
+		layout = parseDebugOffsets(read(f, exported[runtimeSymbol].Value, debugBytes))
+	}
+	if layout == nil {
+		return nil, &UnknownError{version}
+	}
+	return layout, nil
+}
+
+// readVersion returns the version that is at an address; 0: the file has it only as text.
+func readVersion(f *elf.File, at uint64) (string, error) {
+	if at == 0 {
+		return versionText(f), nil
+	}
+	b := read(f, at, 4)
+	if b == nil {
+		return "", fmt.Errorf("read the version: nothing is at %#x", at)
+	}
+	return versionOf(binary.LittleEndian.Uint32(b)), nil
+}
+
+// versionOf returns the version that PY_VERSION_HEX stands for.
+func versionOf(hex uint32) string { return fmt.Sprintf("%d.%d", hex>>24, hex>>16&0xff) }
+
+var (
+	// cacheTag is what sys.implementation.cache_tag has since 3.2, libraryFolder where older releases look for their library.
+	cacheTag      = regexp.MustCompile(`\x00cpython-([0-9])([0-9]{1,2})\x00`)
+	libraryFolder = regexp.MustCompile(`\x00lib/python([0-9])\.([0-9]{1,2})\x00`)
+)
+
+// versionText finds the version among the strings of a file; "": it is not there.
+func versionText(f *elf.File) string {
+	for _, from := range []struct {
+		section string
+		pattern *regexp.Regexp
+	}{{".rodata", cacheTag}, {".data", libraryFolder}} {
+		s := f.Section(from.section)
+		if s == nil {
+			continue
+		}
+		data, err := sectionBytes(s)
 		if err != nil {
-			return nil, err
+			continue
 		}
-		return known(minor, layoutOf(minor))
-	}
-	b, err := read(f, version, 4)
-	if err != nil {
-		return nil, err
-	}
-	hex := binary.LittleEndian.Uint32(b)
-	minor := int(hex >> 16 & 0xff)
-	if hex>>24 != 3 {
-		return nil, fmt.Errorf("%w: its version is %#x", ErrUnknown, hex)
-	}
-	if l := layoutOf(minor); l != nil {
-		return l, nil
-	}
-	if b, err = read(f, runtime, debugBytes); err != nil {
-		return nil, err
-	}
-	return known(minor, parseDebugOffsets(b))
-}
-
-// ErrUnknown: the interpreter is one whose layout is not known.
-var ErrUnknown = errors.New("this Python is not known")
-
-func known(minor int, l *Layout) (*Layout, error) {
-	if l == nil {
-		return nil, fmt.Errorf("%w: version 3.%d", ErrUnknown, minor)
-	}
-	return l, nil
-}
-
-// cacheTag is what sys.implementation.cache_tag begins with, before the version without its dot.
-const cacheTag = "cpython-3"
-
-// versionText finds the version among the strings of a file.
-func versionText(f *elf.File) (minor int, err error) {
-	s := f.Section(".rodata")
-	if s == nil {
-		return 0, fmt.Errorf("%w: it has no .rodata", ErrUnknown)
-	}
-	data, err := sectionBytes(s)
-	if err != nil {
-		return 0, err
-	}
-	for _, l := range layouts() {
-		if bytes.Contains(data, []byte("\x00"+cacheTag+strconv.Itoa(l.Minor)+"\x00")) {
-			return l.Minor, nil
+		if found := from.pattern.FindSubmatch(data); found != nil {
+			return string(found[1]) + "." + string(found[2])
 		}
 	}
-	return 0, fmt.Errorf("%w: it does not say its version, or is older than 3.8", ErrUnknown)
+	return ""
 }
 
 func sectionBytes(s *elf.Section) ([]byte, error) {
@@ -170,17 +198,16 @@ func segmentOf(f *elf.File, address uint64) *elf.Prog {
 	return nil
 }
 
-// read returns bytes at an address of the file's image.
-func read(f *elf.File, address uint64, n int) ([]byte, error) {
+// read returns bytes at an address of the file's image; nil: they are not there.
+func read(f *elf.File, address uint64, n int) []byte {
 	for _, p := range f.Progs {
 		if at := address - p.Vaddr; p.Type == elf.PT_LOAD && at < p.Filesz && p.Filesz-at >= uint64(n) {
 			b := make([]byte, n)
-			_, err := p.ReadAt(b, int64(at))
-			if err != nil {
-				return nil, fmt.Errorf("read at %#x: %w", address, err)
+			if _, err := p.ReadAt(b, int64(at)); err != nil {
+				return nil
 			}
-			return b, nil
+			return b
 		}
 	}
-	return nil, fmt.Errorf("%w: nothing is at %#x", ErrUnknown, address)
+	return nil
 }

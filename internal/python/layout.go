@@ -3,6 +3,7 @@ package python
 import (
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -77,9 +78,9 @@ func (l *Layout) CodeBytes() uint64 {
 func roundUp(n uint64) uint64 { return (n + 7) &^ 7 }
 
 // layoutOf returns the layout of a release; nil: it is not known, or describes itself.
-func layoutOf(minor int) *Layout {
+func layoutOf(version string) *Layout {
 	all := layouts()
-	i := slices.IndexFunc(all, func(l Layout) bool { return l.Minor == minor })
+	i := slices.IndexFunc(all, func(l Layout) bool { return fmt.Sprintf("3.%d", l.Minor) == version })
 	if i < 0 {
 		return nil
 	}

@@ -15,12 +15,12 @@ import (
 type Stored struct {
 	Device         uint32
 	Inode, Changed uint64 // Changed: ctime, ns
-	Python         bool   // it has an interpreter of Python, which is not in the cache
+	Python         bool   // it has an interpreter of Python, which is not in the cache, known or not
 	Name           string // of its table, see [Cache.Build]
 }
 
 const (
-	indexName = "files"
+	indexName = "files-2" // files had unknown interpreters as none
 	// maxStored is the number of files in an index.
 	maxStored = 512
 )
