@@ -123,7 +123,7 @@ func unknownText(met []unknownPython) string {
 	if more := len(met) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("%d more", more))
 	}
-	return "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.14: " + strings.Join(named, ", ")
+	return "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.15: " + strings.Join(named, ", ")
 }
 
 // preload adds the interpreters of processes that run: they are not kept with the tables of earlier recordings.

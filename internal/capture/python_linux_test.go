@@ -3,7 +3,7 @@ package capture
 import "testing"
 
 func TestUnknownPythonsAreNamedInOneSentence(t *testing.T) {
-	const begin = "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.14: "
+	const begin = "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.15: "
 	one := unknownPython{"/usr/bin/python3.7", "3.7"}
 	for _, c := range []struct {
 		met  []unknownPython

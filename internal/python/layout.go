@@ -116,13 +116,20 @@ func debugLayouts() []debugPlaces {
 			codeFilename: 40, codeQualname: 42, codeLines: 43, codeFirstLine: 44, codeInstructions: 48, codeCopies: 49,
 			bytesSize: 75, bytesValue: 76, textState: 78, textLength: 79, textASCII: 80,
 		},
+		{
+			minor: 15, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 24, currentFrame: 26, threadID: 30,
+			gilPointer: 15, ownGIL: 16, gilLocked: 18, gilHolder: 19, nativeID: 31,
+			framePrevious: 40, frameCode: 41, frameAt: 42, frameOwner: 44, frameCopy: 46, hasCopies: true,
+			codeFilename: 48, codeQualname: 50, codeLines: 51, codeFirstLine: 52, codeInstructions: 56, codeCopies: 57,
+			bytesSize: 87, bytesValue: 88, textState: 90, textLength: 91, textASCII: 92,
+		},
 	}
 }
 
 const (
 	version        = 1
 	freeThreaded   = 2
-	debugCount     = 83 // of the newest release
+	debugCount     = 93 // up to the last place of the newest release
 	debugBytes     = 8 * debugCount
 	debugCookie    = "xdebugpy"
 	compactHeader  = 16      // utf8_length and utf8, between the header of an ASCII str and the characters of others

@@ -19,7 +19,7 @@ func Pythons(t testing.TB) (all []string) {
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(pattern)
 		for _, python := range found {
-			if err := exec.Command(python, "-c", "import sys; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 14))").Run(); err == nil {
+			if err := exec.Command(python, "-c", "import sys; sys.exit(not (3, 8) <= sys.version_info[:2] <= (3, 15))").Run(); err == nil {
 				all = append(all, python)
 			}
 		}
