@@ -142,10 +142,10 @@ static long step_blocked(__u32 i, struct other_thread *other)
 		w->ended = END_DEPTH;
 		if (b->count >= TABLE_FRAMES || b->count >= table_depth)
 			return 1;
-		add_frame(w->pc | (python_enabled ? note_python(w, address) : 0));
+		add_frame(w->pc | (python_enabled ? note_python(w, address, b->count) : 0));
 		b->stepped = false;
 	} else if (python_enabled && b->count == 1) {
-		blocked_buf[bounded(b->first, BLOCKED_WORDS)] |= note_python(w, address);
+		blocked_buf[bounded(b->first, BLOCKED_WORDS)] |= note_python(w, address, 0);
 	}
 	w->ended = step_to_caller(w);
 	if (w->ended != END_DEPTH)
@@ -168,10 +168,27 @@ static __always_inline __u8 walk_blocked_by_tables(struct other_thread *other, s
 	return w->ended;
 }
 
+static long mark_blocked_call(__u32 call, struct python_context *ctx)
+{
+	if (!ctx->st)
+		return 1;
+	mark_call(ctx->st, call, &blocked_state, blocked_buf, blocked_walk.first, blocked_walk.count, BLOCKED_WORDS);
+	return 0;
+}
+
 static __always_inline void walk_blocked_python(struct task_struct *task, struct rec_blocked *rec)
 {
-	if (python_enabled)
-		walk_listed_python(task, &blocked_state, rec);
+	struct python_context ctx = {};
+	struct python_listing *l;
+
+	if (!python_enabled)
+		return;
+	walk_listed_python(task, &blocked_state, rec);
+	l = python_listing();
+	if (!l || !rec->python_count)
+		return;
+	ctx.st = &l->st;
+	bpf_loop(bounded(l->st.calls, PYTHON_CALLS), mark_blocked_call, &ctx, 0);
 }
 
 #else

@@ -72,8 +72,8 @@ type pythonFile struct {
 	GILBytes, GILLocked, GILHolder, NativeID                                 uint16
 	Ends, Minor                                                              uint8
 	Copy, Copies                                                             uint16
-	TextKind, GILInInterpreter                                               uint8
-	_                                                                        [4]uint8
+	TextKind, GILInInterpreter, ByShim                                       uint8
+	_                                                                        [3]uint8
 }
 
 // addPython stores an interpreter for the programs. It returns its number, and 1; 0: there are too many.
@@ -103,6 +103,9 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
 	f.GIL, f.GILBytes, f.GILLocked, f.GILHolder, f.NativeID = uint32(g.At), uint16(g.Bytes), uint16(g.Locked), uint16(g.Holder), uint16(g.NativeID)
 	if g.InInterpreter {
 		f.GILInInterpreter = 1
+	}
+	if in.ByShim {
+		f.ByShim = 1
 	}
 	if l.HasCurrent {
 		f.Current = int32(l.Current)

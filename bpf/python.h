@@ -52,7 +52,8 @@ struct python {
 	__u16 copy, copies; /* 0: there are none */
 	__u8 text_kind;
 	__u8 gil_in_interpreter;
-	__u8 pad[4];
+	__u8 by_shim; /* each instruction is a function: see callpython.h */
+	__u8 pad[3];
 };
 
 struct {
@@ -108,15 +109,16 @@ struct {
 #if defined(__TARGET_ARCH_x86)
 
 /*
- * Notes that the walk is in the code of an interpreter. Returns the mark of an address in its loop. Without a branch, for the verifier.
+ * Notes that the walk is at a frame, and in the code of an interpreter. Returns the mark of an address in its loop. Without a branch, for the verifier.
  */
-static __always_inline __u64 note_python(struct unwind_walk *w, __u64 address)
+static __always_inline __u64 note_python(struct unwind_walk *w, __u64 address, __u32 index)
 {
 	const struct unwind_mapping *m = mapping_of(w);
 	__u32 number = m->table.python - 1;
 	__u64 offset = address + m->to_offset, inside = 0;
 	const struct python *p;
 
+	w->sps[bounded(index, TABLE_FRAMES + 1)] = w->sp;
 	if (!m->table.python)
 		return 0;
 	p = bpf_map_lookup_elem(&pythons, &number);
@@ -535,6 +537,20 @@ static __always_inline void end_python_run(struct python_stack *st)
 	st->hash = (st->hash ^ MIX_A) * MIX_B; /* no other word has this hash */
 }
 
+/* The frame may be the one that ends a call of the loop. */
+static __always_inline void note_frame(struct python_stack *st)
+{
+	st->shims[bounded(*(volatile __u32 *)&st->calls, PYTHON_CALLS)] = st->frame;
+}
+
+/* The last one was. */
+static __always_inline void note_shim(struct python_stack *st)
+{
+	__u32 call = *(volatile __u32 *)&st->calls;
+
+	*(volatile __u32 *)&st->calls = call + (call < PYTHON_CALLS - 1);
+}
+
 static __always_inline long step_python(__u32 i, struct python_context *ctx, const bool is_other)
 {
 	struct python_stack *st = ctx->st;
@@ -553,9 +569,12 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 	if (!read_python(ctx, is_other, st->bytes, bounded(p->frame_bytes, PYTHON_FRAME_BYTES), PYTHON_FRAME_BYTES, st->frame))
 		return 1;
 	st->ended = PYTHON_DEEPER;
+	note_frame(st);
 	st->frame = frame_word(st, p->previous);
 	if (p->ends == PYTHON_ENDS_BEFORE_SHIM && frame_owner(st, p) >= PYTHON_OWNED_BY_C) {
 		end_python_run(st);
+		if (p->by_shim)
+			note_shim(st);
 		return 0;
 	}
 	word = python_word(ctx, is_other, p);
@@ -583,6 +602,7 @@ static __always_inline const struct python *begin_python(struct python_stack *st
 	st->count = 0;
 	st->hash = 0;
 	st->walks++;
+	st->calls = 0;
 	st->seed = user_seed(task);
 	st->pid = task->tgid;
 	st->tid = task->pid;
@@ -617,6 +637,8 @@ static __always_inline void remember_runtime(const struct python_stack *st)
 	process->check = check;
 }
 
+#include "callpython.h"
+
 /* Takes Python's frames of the running thread, whose user stack is in the scratch buffer. */
 __noinline int walk_python(struct scratch *s)
 {
@@ -647,6 +669,7 @@ __noinline int walk_python(struct scratch *s)
 			bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
 	}
 	s->python = python_end(ctx.st);
+	mark_calls(s, ctx.st);
 	if (unwind_counted) {
 		__sync_fetch_and_add(&python_counts.stacks, 1);
 		__sync_fetch_and_add(&python_counts.frames, *(volatile __u32 *)&ctx.st->count);

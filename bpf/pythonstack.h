@@ -15,6 +15,7 @@ const volatile bool python_enabled;
 
 #define PYTHON_WORDS 2048 /* a power of two */
 #define PYTHON_KNOWN 64	  /* a power of two */
+#define PYTHON_CALLS 512  /* a power of two */
 
 _Static_assert(PYTHON_FRAMES < PYTHON_WORDS, "words of frames");
 
@@ -50,6 +51,9 @@ struct python_stack {
 	__u8 code[PYTHON_CODE_BYTES];
 	__u64 words[PYTHON_WORDS];
 	__u64 walks; /* that were written here */
+	__u32 calls; /* in shims, of interpreters whose loop is found by them */
+	__u32 pad;
+	__u64 shims[PYTHON_CALLS]; /* where the outermost frames of calls of the loop are, which are none of Python's */
 	struct python_known known[PYTHON_KNOWN];
 	/* The definition of a code object. */
 	struct python_text part;

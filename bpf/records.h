@@ -291,8 +291,11 @@ enum rec_python_end {
 	PYTHON_UNREADABLE, /* the next one's memory is not there */
 };
 
-/* In an address of a user stack with Python's frames: the frame is of the loop that executes bytecode. No address has this bit without the one above. */
-enum rec_python_address { PYTHON_LOOP_SHIFT = 62 };
+/*
+ * In an address of a user stack with Python's frames, whose highest bits are the same without: the frame is of the loop that executes bytecode, or of
+ * an instruction's function that such a frame has called.
+ */
+enum rec_python_address { PYTHON_INSTRUCTION_SHIFT = 61, PYTHON_LOOP_SHIFT = 62 };
 
 /*
  * The word of a frame: in the lowest bits where it is in its code object, in units of 2 bytes (before 3.10 in bytes), and above

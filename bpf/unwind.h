@@ -400,7 +400,7 @@ static long unwind_step(__u32 i, struct unwind_context *ctx)
 	if (!code && i)
 		return 1;
 	/* The innermost frame is where the thread is, whatever is there. */
-	s->addrs[bounded(i, TABLE_FRAMES + 1)] = w->pc | (python_enabled ? note_python(w, address) : 0);
+	s->addrs[bounded(i, TABLE_FRAMES + 1)] = w->pc | (python_enabled ? note_python(w, address, i) : 0);
 	s->count = i + 1;
 	if (code)
 		w->ended = step_to_caller(w);

@@ -76,6 +76,7 @@ struct unwind_walk {
 	__u64 walks;
 	__u64 cached[CACHED_WORDS]; /* a part of the stack */
 	struct walk_words words;
+	__u64 sps[TABLE_FRAMES + 1]; /* where frames end, of processes with Python: callpython.h */
 	struct unwind_mappings processes[UNWIND_PROCESSES];
 };
 

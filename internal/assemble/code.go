@@ -244,7 +244,7 @@ func (c *code) resolve(t *stackDef) *part {
 // nativeFrame is the index of the frame of c.addresses[i].
 func (c *code) nativeFrame(t *stackDef, i int) uint32 {
 	caller := i > 0 || t.called
-	address, _ := cutLoop(c.addresses[i])
+	address, _ := cutMark(c.addresses[i])
 	m, offset := c.locate(t.pid, address, caller)
 	return c.frame(m, offset, caller)
 }

@@ -229,7 +229,7 @@ func (g *gatherer) takeStack(b []byte, at int64) error {
 func (g *gatherer) notePlaces(pid uint32, raw []byte, called bool) {
 	for i := 0; i < len(raw) && !g.code.names.full(); i += 8 {
 		caller := i > 0 || called
-		address, _ := cutLoop(binary.LittleEndian.Uint64(raw[i:]))
+		address, _ := cutMark(binary.LittleEndian.Uint64(raw[i:]))
 		m, offset := g.code.locate(pid, address, caller)
 		if m.wanted {
 			g.code.names.note(m, symbol.Address{Offset: offset, Caller: caller})

@@ -16,12 +16,24 @@ const (
 	frameAtMask   = 1<<20 - 1
 )
 
-// cutLoop returns an address without its mark, and whether it had one: the frame is of the loop that executes Python's bytecode.
-func cutLoop(address uint64) (uint64, bool) {
-	if address>>ringdata.PythonAddressLoopShift != 1 {
-		return address, false
+// placeKind is what a frame has to do with the loop that executes Python's bytecode.
+type placeKind uint8
+
+const (
+	otherPlace       placeKind = iota
+	loopPlace                  // functions of Python stand in its place
+	instructionPlace           // it is a part of what the loop does
+)
+
+// cutMark returns an address without its mark, and what the mark says.
+func cutMark(address uint64) (uint64, placeKind) {
+	switch address >> ringdata.PythonAddressInstructionShift {
+	case 1 << (ringdata.PythonAddressLoopShift - ringdata.PythonAddressInstructionShift):
+		return address &^ (1 << ringdata.PythonAddressLoopShift), loopPlace
+	case 1:
+		return address &^ (1 << ringdata.PythonAddressInstructionShift), instructionPlace
 	}
-	return address &^ (1 << ringdata.PythonAddressLoopShift), true
+	return address, otherPlace
 }
 
 // mergePython sets c.indices to the frames of a stack, innermost first: those of the interpreter's loop are replaced by the frames of Python that
@@ -33,7 +45,7 @@ func (c *code) mergePython(t *stackDef) {
 	runs := pythonRuns(t.python)
 	calls := 0
 	for _, address := range c.addresses {
-		if _, isLoop := cutLoop(address); isLoop {
+		if _, kind := cutMark(address); kind == loopPlace {
 			calls++
 		}
 	}
@@ -43,9 +55,11 @@ func (c *code) mergePython(t *stackDef) {
 		unmatched = max(calls-len(runs), 0)
 	}
 	for i, address := range c.addresses {
-		_, isLoop := cutLoop(address)
+		_, kind := cutMark(address)
 		switch {
-		case !isLoop:
+		case kind == instructionPlace && len(runs) > 0:
+			continue
+		case kind != loopPlace:
 			c.indices = append(c.indices, c.nativeFrame(t, i))
 			continue
 		case unmatched > 0 || len(runs) == 0:

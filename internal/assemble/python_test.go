@@ -32,6 +32,9 @@ const pythonText = sampleText + `
 // loop is an address of the interpreter's loop, with the mark that the kernel programs set.
 const loop = 0x4000000000400500
 
+// instruction is one of a function for one instruction.
+const instruction = 0x2000000000400600
+
 // The frames of Python stand where the calls of the interpreter's loop are that execute them.
 func TestPythonReplacesTheLoop(t *testing.T) {
 	outer, inner, loads, boundary := pythonWord(1, 0, true), pythonWord(2, 3, true), pythonWord(3, 0, true), uint64(ringdata.PythonWordEnds)
@@ -59,6 +62,9 @@ func TestPythonReplacesTheLoop(t *testing.T) {
 			caller + ";/bin/alpha;" + caller + ";app.inner:23"},
 		"a part of the loop is not known": {[]uint64{loop, 0x600020, 0x600030}, []uint64{inner, outer}, root, whole,
 			caller + ";" + caller + ";app.outer:11;app.inner:23"},
+		"functions of instructions": {[]uint64{0x600010, instruction, loop, 0x600020, instruction, loop, 0x600030}, []uint64{inner, outer}, root, whole,
+			caller + ";app.outer:11;" + caller + ";app.inner:23;" + native},
+		"an instruction without functions of Python": {[]uint64{instruction, loop, 0x600030}, nil, root, ringdata.PythonEndNone, caller + ";/bin/alpha;/bin/alpha"},
 		"no loop":                         {[]uint64{0x600010}, []uint64{inner}, format.StackEnd_STACK_END_NO_FRAME, whole, "app.inner:23;" + native},
 		"a code object that is not known": {[]uint64{loop, 0x600030}, []uint64{pythonWord(9, 0, true)}, root, whole, caller + ";[python?]:0"},
 		"one that could not be read":      {[]uint64{loop, 0x600030}, []uint64{pythonWord(0, 0, true)}, root, whole, caller + ";[python?]:0"},

@@ -18,7 +18,13 @@ type Interpreter struct {
 	Layout
 	Runtime uint64  // added to the address of a byte of code, less its offset in the file, it is the address of _PyRuntime
 	Loops   []Range // of the functions that execute bytecode, offsets in the file
+	ByShim  bool    // each instruction is a function, and the loop may be in its callers
 }
+
+const (
+	firstOfCalls = 14 // the first release whose instructions may be functions
+	leastLoop    = 8 << 10
+)
 
 // Range is a part of a file.
 type Range struct{ Begin, End uint64 }
@@ -66,6 +72,7 @@ func Read(r io.ReaderAt) (in *Interpreter, err error) {
 	in = &Interpreter{Layout: *layout, Runtime: runtime.Value + toOffset}
 	in.Loops = append(in.Loops, Range{loop.Value + toOffset, loop.Value + loop.Size + toOffset})
 	in.addParts(f, code)
+	in.ByShim = layout.Ends == EndsBeforeShim && layout.Minor >= firstOfCalls && loop.Size < leastLoop
 	return in, nil
 }
 

@@ -136,7 +136,8 @@ const (
 
 // enum rec_python_address
 const (
-	PythonAddressLoopShift = 62
+	PythonAddressInstructionShift = 61
+	PythonAddressLoopShift        = 62
 )
 
 // enum rec_python_end
