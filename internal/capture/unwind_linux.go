@@ -254,9 +254,21 @@ func (u *unwinder) preload() {
 		if table := u.cache.Load(s.Name); table != nil && u.isNew(file) {
 			u.put(file, table, nil, nil, false)
 		}
+		u.addMissed()
 	}
 	if u.pythons != nil {
 		u.pythons.preload(u)
+	}
+}
+
+// addMissed adds the files that stacks have missed while the kept tables are loaded, which takes seconds on a busy machine.
+func (u *unwinder) addMissed() {
+	missed, err := u.tables.Missed()
+	if err != nil {
+		return // run reads them again
+	}
+	for id, m := range missed {
+		u.add(mapFile(m), &id, m.Count)
 	}
 }
 
