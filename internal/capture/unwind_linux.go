@@ -241,8 +241,12 @@ func (u *unwinder) loadIndex() {
 	u.stored = u.cache.Files(u.bootID)
 }
 
-// preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms.
+// preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms. Interpreters of Python, which are not
+// among them, are made meanwhile.
 func (u *unwinder) preload() {
+	if u.pythons != nil {
+		u.pythons.preload(u)
+	}
 	for _, s := range u.cache.BySize(u.stored) {
 		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
 		if u.stopped.Load() || u.tables.Bytes() > preloadBytes {
@@ -255,9 +259,6 @@ func (u *unwinder) preload() {
 			u.put(file, table, nil, nil, false)
 		}
 		u.addMissed()
-	}
-	if u.pythons != nil {
-		u.pythons.preload(u)
 	}
 }
 

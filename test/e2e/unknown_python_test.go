@@ -5,6 +5,7 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,8 +35,8 @@ func TestUnknownPythonsAreNamed(t *testing.T) {
 		named bool
 	}{
 		"computes":               {[]string{"--", program, "0.5"}, true},
-		"waits":                  {[]string{"-d300ms"}, true},
-		"another process waits":  {[]string{"--", "sleep", "0.3"}, false},
+		"waits":                  {[]string{"-d1s", "-p", strconv.Itoa(waiting.Process.Pid)}, true},
+		"another process waits":  {[]string{"--", "sleep", "1"}, false},
 		"no functions of Python": {[]string{"-f", "no-py-stacks", "--", program, "0.5"}, false},
 		"without tables":         {[]string{"--unwind=fp", "--", program, "0.5"}, false},
 	} {
