@@ -9,7 +9,8 @@ import (
 
 // Layout is where the interpreter of a release keeps what a walk over frames reads: offsets in bytes.
 type Layout struct {
-	Minor int // of version 3
+	Minor        int  // of version 3
+	FreeThreaded bool // it has no global lock
 
 	Interpreters    uint64 // in the runtime: the first interpreter
 	NextInterpreter uint64 // in an interpreter
@@ -164,7 +165,8 @@ func parseDebugOffsets(b []byte) *Layout {
 		}
 	}
 	l := &Layout{
-		Minor: p.minor, Interpreters: at(p.runtimeHead), NextInterpreter: at(p.interpreterNext), Threads: at(p.threadsHead), NextThread: at(p.threadNext),
+		FreeThreaded: at(freeThreaded) != 0,
+		Minor:        p.minor, Interpreters: at(p.runtimeHead), NextInterpreter: at(p.interpreterNext), Threads: at(p.threadsHead), NextThread: at(p.threadNext),
 		ThreadID: at(p.threadID), Frame: at(p.currentFrame), Code: at(p.frameCode), Previous: at(p.framePrevious), Instruction: at(p.frameAt),
 		Owner: at(p.frameOwner), Ends: EndsBeforeShim,
 		Filename: at(p.codeFilename), Qualname: at(p.codeQualname), FirstLine: at(p.codeFirstLine), Lines: at(p.codeLines), Instructions: at(p.codeInstructions),

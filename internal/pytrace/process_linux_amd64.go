@@ -1,0 +1,234 @@
+package pytrace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+)
+
+// Process is a process whose calls are traced. What is read of its memory may be anything: it is checked and bounded.
+type Process struct {
+	PID     int
+	memory  []byte
+	tails   [maxThreads]uint64
+	lost    [maxThreads]uint64
+	noPlace uint64
+	tids    map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
+	codes   []Code
+	read    uint64 // bytes of definitions
+	gone    bool
+}
+
+// Code is a function.
+type Code struct {
+	Name, File string
+	Line       uint32
+}
+
+// Call is a call of a function.
+type Call struct {
+	TID        uint32
+	CPU        uint16
+	Start, End int64  // CLOCK_MONOTONIC ns; Start 0: it began before the tracing
+	Self       int64  // without the calls that it made, ns
+	Code       uint32 // index in the process's functions from 1 on; 0: not known
+}
+
+// Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
+func Attach(pid int) (*Process, error) {
+	fd, err := runHelper(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := checkMemory(fd, sharedBytes); err != nil {
+		return nil, err
+	}
+	p := &Process{PID: pid}
+	if p.memory, err = unix.Mmap(fd, 0, sharedBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE); err != nil {
+		return nil, fmt.Errorf("map its memory: %w", err)
+	}
+	p.readTIDs()
+	return p, nil
+}
+
+func (p *Process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.memory[at])) }
+func (p *Process) int(at int) *uint32  { return (*uint32)(unsafe.Pointer(&p.memory[at])) }
+
+// Beat tells the agent that the recorder lives.
+func (p *Process) Beat() { atomic.StoreUint64(p.word(controlHeartbeat), uint64(proc.Monotonic())) }
+
+var errRefused = errors.New("a profiler is at work in it")
+
+// Started waits until the agent has started.
+func (p *Process) Started(deadline time.Time) error {
+	for {
+		p.Beat()
+		switch state := atomic.LoadUint32(p.int(controlState)); {
+		case state == stateActive:
+			return nil
+		case state == stateRetired && atomic.LoadUint32(p.int(controlRefused)) != 0:
+			return errRefused
+		case state == stateRetired || time.Now().After(deadline):
+			return fmt.Errorf("its main thread has not run Python code for %v", StartWithin)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Open lets calls be recorded.
+func (p *Process) Open() { atomic.StoreUint32(p.int(controlCommand), commandOpen) }
+
+// Shut ends that.
+func (p *Process) Shut() { atomic.StoreUint32(p.int(controlCommand), commandClosed) }
+
+// IsRetired reports whether the agent has removed itself.
+func (p *Process) IsRetired() bool { return atomic.LoadUint32(p.int(controlState)) == stateRetired }
+
+// Close has the agent remove itself at the next call, and waits for that up to a deadline.
+func (p *Process) Close(deadline time.Time) {
+	if p.memory == nil {
+		return
+	}
+	atomic.StoreUint32(p.int(controlCommand), commandRetire)
+	for !p.IsRetired() && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	_ = unix.Munmap(p.memory)
+	p.memory = nil
+}
+
+// Function returns what a call's Code is.
+func (p *Process) Function(code uint32) *Code {
+	if code == 0 || int(code) > len(p.codes) {
+		return nil
+	}
+	return &p.codes[code-1]
+}
+
+// Calls calls visit with the calls that have ended since the last time, in the order of their threads, and returns how many were lost.
+func (p *Process) Calls(visit func(Call)) (lost uint64) {
+	for i := range p.threads() {
+		lost += p.callsOf(i, visit)
+	}
+	noPlace := atomic.LoadUint64(p.word(controlLost))
+	lost += noPlace - p.noPlace
+	p.noPlace = noPlace
+	return lost
+}
+
+func (p *Process) threads() int {
+	return int(min(atomic.LoadUint32(p.int(controlThreads)), maxThreads))
+}
+
+func (p *Process) callsOf(i int, visit func(Call)) (lost uint64) {
+	at := threadsAt + i*threadBytes
+	head, missing := atomic.LoadUint64(p.word(at+threadHead)), atomic.LoadUint64(p.word(at+threadLost))
+	now := proc.Monotonic() // later than all of these
+	lost = missing - p.lost[i]
+	p.lost[i] = missing
+	if head-p.tails[i] > maxRecords { // no agent writes that
+		p.tails[i] = head
+	}
+	p.define()
+	tid := p.tid(*p.int(at + threadTID))
+	for ; p.tails[i] != head; p.tails[i]++ {
+		r := at + threadRecords + int(p.tails[i]%maxRecords)*recordBytes
+		c := Call{
+			TID: tid, CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
+			Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
+		}
+		if c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End {
+			lost++
+			continue
+		}
+		visit(c)
+	}
+	atomic.StoreUint64(p.word(at+threadTail), head)
+	return lost
+}
+
+// Open calls visit with the calls that have not ended, when the window has closed.
+func (p *Process) OpenCalls(closed int64, visit func(Call)) {
+	p.define()
+	for i := range p.threads() {
+		at := threadsAt + i*threadBytes
+		tid, depth := p.tid(*p.int(at + threadTID)), min(*p.int(at + threadDepth), maxDepth)
+		for d := range int(depth) {
+			call := at + threadCalls + d*callBytes
+			if start := int64(*p.word(call + callStart)); start > 0 && start <= closed {
+				visit(Call{TID: tid, Start: start, End: closed, Code: *p.int(call + callCode)})
+			}
+		}
+	}
+}
+
+// define reads the definitions that were added.
+func (p *Process) define() {
+	end := min(atomic.LoadUint64(p.word(controlDefinitions)), definitionBytes)
+	for p.read+definitionCharacters <= end && len(p.codes) < maxKnown {
+		d := p.memory[definitionsAt+p.read : definitionsAt+end]
+		name, n := text(d[definitionName:], d[definitionCharacters:])
+		file, k := text(d[definitionFile:], d[min(definitionCharacters+n, len(d)):])
+		line := uint32(d[0]) | uint32(d[1])<<8 | uint32(d[2])<<16 | uint32(d[3])<<24
+		p.codes = append(p.codes, Code{name, file, line})
+		p.read += uint64(definitionCharacters+n+k+7) &^ 7
+	}
+}
+
+// text decodes a struct text and its characters, which take n bytes.
+func text(header, characters []byte) (s string, n int) {
+	n, kind := int(header[0])|int(header[1])<<8, int(header[2])
+	n = min(n, textBytes, len(characters))
+	var b strings.Builder
+	for i := 0; kind > 0 && kind <= 4 && i+kind <= n; i += kind {
+		r := rune(0)
+		for k := range kind {
+			r |= rune(characters[i+k]) << (8 * k)
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), n
+}
+
+// readTIDs reads which ids the threads have outside the process's PID namespace.
+func (p *Process) readTIDs() {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
+	if len(strings.Fields(statusField(status, "NSpid"))) < 2 {
+		return
+	}
+	p.tids = make(map[uint32]uint32)
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.PID))
+	for _, e := range tasks {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", p.PID, e.Name()))
+		ids := strings.Fields(statusField(status, "NSpid"))
+		if len(ids) < 2 {
+			continue
+		}
+		outside, _ := strconv.Atoi(ids[0])
+		inside, _ := strconv.Atoi(ids[len(ids)-1])
+		p.tids[uint32(inside)] = uint32(outside)
+	}
+}
+
+func (p *Process) tid(inside uint32) uint32 {
+	if p.tids == nil {
+		return inside
+	}
+	tid, known := p.tids[inside]
+	if !known && len(p.tids) < 1<<16 {
+		p.tids[inside] = 0
+		p.readTIDs()
+		tid = p.tids[inside]
+	}
+	return tid
+}

@@ -1,0 +1,279 @@
+package pytrace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	ptraceSeize      = 0x4206
+	ptraceInterrupt  = 0x4207
+	ptraceGetSigmask = 0x420a
+	ptraceSetSigmask = 0x420b
+	ptraceGetRseq    = 0x420f
+	eventStop        = 128
+	maxRounds        = 100
+)
+
+// tracee is a thread that is stopped.
+type tracee struct {
+	tid  int
+	regs unix.PtraceRegs
+}
+
+// stopped is a process all of whose threads are stopped.
+type stopped struct {
+	pid     int
+	threads map[int]*tracee
+}
+
+// stop stops all threads of a process. It is for a goroutine that is locked to its thread, as all that follows.
+func stop(pid int) (*stopped, error) {
+	s := &stopped{pid: pid, threads: make(map[int]*tracee)}
+	for range maxRounds {
+		added, err := s.addThreads()
+		if err != nil {
+			s.resume()
+			return nil, err
+		}
+		if !added {
+			return s, nil
+		}
+	}
+	s.resume()
+	return nil, errors.New("it makes threads faster than they are stopped")
+}
+
+// addThreads stops those threads that are not. A stopped process makes none, so that a round that finds none was the last one.
+func (s *stopped) addThreads() (added bool, err error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.pid))
+	if err != nil {
+		return false, errors.New("it has ended")
+	}
+	for _, e := range entries {
+		tid, _ := strconv.Atoi(e.Name())
+		if s.threads[tid] != nil || tid == 0 {
+			continue
+		}
+		t := &tracee{tid: tid}
+		if err := ptrace(ptraceSeize, tid, 0, 0); err == unix.ESRCH {
+			continue
+		} else if err != nil {
+			return added, fmt.Errorf("it cannot be stopped: %w", err)
+		}
+		s.threads[tid], added = t, true
+		if err := t.interrupt(); err != nil {
+			delete(s.threads, tid)
+			if err == errEnded {
+				continue
+			}
+			s.detach(t)
+			return added, err
+		}
+	}
+	return added, nil
+}
+
+var errEnded = errors.New("it has ended")
+
+// interrupt stops a seized thread where it neither delivers a signal nor is in a system call: signals that come first are delivered as they would
+// have been.
+func (t *tracee) interrupt() error {
+	if err := ptrace(ptraceInterrupt, t.tid, 0, 0); err != nil {
+		return errEnded
+	}
+	for {
+		status, err := t.wait()
+		if err != nil {
+			return err
+		}
+		event := int(status) >> 16
+		if event == eventStop {
+			if sig := status.StopSignal(); sig != unix.SIGTRAP {
+				return fmt.Errorf("it is stopped by %v", unix.SignalName(sig))
+			}
+			return t.read()
+		}
+		// Any stop takes the interruption back.
+		if err := ptrace(ptraceInterrupt, t.tid, 0, 0); err != nil {
+			return errEnded
+		}
+		if err := ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(status.StopSignal())); err != nil {
+			return errEnded
+		}
+	}
+}
+
+func (t *tracee) wait() (unix.WaitStatus, error) {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(t.tid, &status, unix.WALL, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || status.Exited() || status.Signaled():
+			return status, errEnded
+		}
+		return status, nil
+	}
+}
+
+func (t *tracee) read() error {
+	if err := unix.PtraceGetRegs(t.tid, &t.regs); err != nil {
+		return errEnded
+	}
+	return nil
+}
+
+// isUsable reports whether the thread can execute something else and then go on: it is in a system call, or in no restartable sequence, which the
+// kernel would not abort if it found it elsewhere.
+func (t *tracee) isUsable() bool {
+	if int64(t.regs.Orig_rax) >= 0 {
+		return true
+	}
+	var rseq struct {
+		At        uint64
+		Size      uint32
+		Signature uint32
+		Flags     uint32
+		_         uint32
+	}
+	if err := ptraceInto(ptraceGetRseq, t.tid, unsafeSize(&rseq), unsafePointer(&rseq)); err != nil {
+		return false
+	}
+	if rseq.At == 0 {
+		return true
+	}
+	var section [8]byte
+	_, err := unix.PtracePeekData(t.tid, uintptr(rseq.At)+8, section[:])
+	return err == nil && section == [8]byte{}
+}
+
+// resume lets all threads go on.
+func (s *stopped) resume() {
+	for _, t := range s.threads {
+		s.detach(t)
+	}
+	s.threads = nil
+}
+
+func (s *stopped) detach(t *tracee) { _ = ptrace(unix.PTRACE_DETACH, t.tid, 0, 0) }
+
+// caller executes system calls in a stopped thread.
+type caller struct {
+	t       *tracee
+	at      uint64 // of an instruction syscall
+	mask    uint64
+	changed bool
+}
+
+// newCaller blocks the thread's signals, so that none is delivered while it has other registers.
+func newCaller(t *tracee, at uint64) (*caller, error) {
+	c := &caller{t: t, at: at}
+	if err := ptraceInto(ptraceGetSigmask, t.tid, 8, unsafePointer(&c.mask)); err != nil {
+		return nil, fmt.Errorf("read its blocked signals: %w", err)
+	}
+	all := ^uint64(0)
+	if err := ptraceInto(ptraceSetSigmask, t.tid, 8, unsafePointer(&all)); err != nil {
+		return nil, fmt.Errorf("block its signals: %w", err)
+	}
+	return c, nil
+}
+
+// call executes a system call.
+func (c *caller) call(number uint64, args ...uint64) (uint64, error) {
+	regs := c.t.regs
+	var a [6]uint64
+	copy(a[:], args)
+	regs.Rip, regs.Rax, regs.Orig_rax = c.at, number, ^uint64(0)
+	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
+	c.changed = true
+	if err := unix.PtraceSetRegs(c.t.tid, &regs); err != nil {
+		return 0, errEnded
+	}
+	for range 2 { // its entry and its exit
+		if err := ptrace(unix.PTRACE_SYSCALL, c.t.tid, 0, 0); err != nil {
+			return 0, errEnded
+		}
+		if status, err := c.t.wait(); err != nil {
+			return 0, err
+		} else if !status.Stopped() || status.StopSignal() != unix.SIGTRAP || int(status)>>16 != 0 {
+			return 0, fmt.Errorf("it stopped by %v in a system call", unix.SignalName(status.StopSignal()))
+		}
+	}
+	if err := unix.PtraceGetRegs(c.t.tid, &regs); err != nil {
+		return 0, errEnded
+	}
+	if n := int64(regs.Rax); n < 0 && n > -4096 {
+		return 0, unix.Errno(-n)
+	}
+	return regs.Rax, nil
+}
+
+// end gives the thread its registers and signals back, where the kernel decides on the restart of the system call that it was stopped in: at a
+// stop of its own, not at the exit of another call.
+func (c *caller) end() error {
+	var failed error
+	if c.changed {
+		failed = c.stopAgain()
+	}
+	if err := unix.PtraceSetRegs(c.t.tid, &c.t.regs); err != nil && failed == nil {
+		failed = errEnded
+	}
+	if err := ptraceInto(ptraceSetSigmask, c.t.tid, 8, unsafePointer(&c.mask)); err != nil && failed == nil {
+		failed = errEnded
+	}
+	return failed
+}
+
+func (c *caller) stopAgain() error {
+	if err := ptrace(ptraceInterrupt, c.t.tid, 0, 0); err != nil {
+		return errEnded
+	}
+	for {
+		if err := ptrace(unix.PTRACE_CONT, c.t.tid, 0, 0); err != nil {
+			return errEnded
+		}
+		status, err := c.t.wait()
+		if err != nil {
+			return err
+		}
+		if int(status)>>16 == eventStop {
+			return nil
+		}
+		if err := ptrace(ptraceInterrupt, c.t.tid, 0, 0); err != nil {
+			return errEnded
+		}
+	}
+}
+
+// caller waits for a thread that can execute system calls, and resumes the process in between.
+func (s *stopped) caller(at uint64) (*caller, error) {
+	for range maxRounds {
+		for _, t := range s.threads {
+			if t.isUsable() {
+				return newCaller(t, at)
+			}
+		}
+		if err := s.again(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("all its threads were in restartable sequences")
+}
+
+// again lets the process run for a moment.
+func (s *stopped) again() error {
+	s.resume()
+	time.Sleep(time.Millisecond)
+	fresh, err := stop(s.pid)
+	if err == nil {
+		s.threads = fresh.threads
+	}
+	return err
+}
