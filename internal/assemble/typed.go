@@ -49,7 +49,7 @@ func (t *typeTable) keep(b []byte) {
 	if t.current[id] != nil || len(t.current) >= maxTexts {
 		return
 	}
-	text, _, _ := bytes.Cut(b[ringdata.TextText:][:ringdata.TextTextSize], []byte{0})
+	text, _, _ := bytes.Cut(b[ringdata.TextText:], []byte{0}) // those of the recorder itself may be longer
 	d := t.previous[id]
 	if d == nil || d.text != string(text) {
 		d = &textDef{text: string(text)}
@@ -182,7 +182,7 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 		return nil
 	}
 	if !t.HasNoThread(le.Uint32(b[ringdata.HdrTID:])) {
-		e.Task = a.out.name(a.subject(b))
+		e.Task = a.out.name(a.typedSubject(t, b))
 	}
 	v := e.Typed()
 	v.SetType(uint64(t.Number))
@@ -208,6 +208,14 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 	}
 	v.SetValues(types.data)
 	return a.out.write(e, at)
+}
+
+// typedSubject is the thread of a record. What a process has written itself says nothing of what its CPU ran at that moment.
+func (a *applier) typedSubject(t *sources.Type, b []byte) *thread {
+	if t.Number == ringdata.TypePython {
+		return a.thread(binary.LittleEndian.Uint32(b[ringdata.HdrTID:]))
+	}
+	return a.subject(b)
 }
 
 // typedValues appends the values of a record with a word or more for each field, and perhaps counts; ok false: the record is damaged.

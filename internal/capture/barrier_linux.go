@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"wprof/internal/cli"
+	"wprof/internal/pytrace"
 	"wprof/internal/sideband"
 )
 
@@ -22,8 +23,10 @@ const waitingName = sideband.WaitingName
 const threadsVariable = "GOMAXPROCS"
 
 // RunWaitingCommand returns at once, unless this process was started to become a recorded command: then it waits for
-// its start, becomes the command and never returns. A main function calls it first.
+// its start, becomes the command and never returns. The same holds for the process that attaches to a process of Python. A main function
+// calls it first.
 func RunWaitingCommand() {
+	pytrace.RunHelper()
 	if len(os.Args) < 6 || os.Args[0] != waitingName {
 		return
 	}

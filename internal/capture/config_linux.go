@@ -48,7 +48,8 @@ type Config struct {
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
 	Python       bpf.Python
-	pythonSet    bool // by -f
+	pythonSet    bool       // by -f
+	PythonCalls  bpf.Python // whose calls are traced
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
 	Counters     []*format.Counter // what that is on this machine
@@ -318,6 +319,11 @@ func (cfg *Config) setFeatures(lists []string) error {
 					return cli.Usagef("--feature: %w", err)
 				}
 			}
+			if name == sources.PythonCalls {
+				if err := cfg.setPythonCalls(details, !off); err != nil {
+					return err
+				}
+			}
 			switch g := groupOf(name); {
 			case name == pythonFeature:
 				cfg.setPython(details, !off)
@@ -365,6 +371,8 @@ func featureDetails() map[string]cli.Details {
 		},
 		sources.Packets: {Check: checkPackets},
 		pythonFeature:   {Check: checkPython},
+
+		sources.PythonCalls: {Check: checkPythonCalls},
 	}
 }
 
@@ -420,7 +428,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
-		"py-stacks=PID|NAME: only of such processes. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

@@ -37,6 +37,8 @@ type drainer struct {
 	side    func([]byte) []byte
 	records []byte
 	full    bool // a ring may have been full since wasFull was called
+	// pump fills rings that are not the kernel's before their positions are read; nil: there are none.
+	pump func()
 	// last is the latest time that a round may have; 0: no limit.
 	last int64
 }
@@ -53,6 +55,9 @@ func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
 // record that is still being written holds back its ring.
 func (d *drainer) Round() (fill float64, all bool, err error) {
 	round := spool.Round{Time: d.time(), Producer: d.limits, Drained: d.drained}
+	if d.pump != nil {
+		d.pump()
+	}
 	for i, r := range d.rings {
 		d.limits[i] = r.Producer()
 	}

@@ -51,6 +51,7 @@ type recorder struct {
 	copier  *copier       // nil: as code, or the window has not opened
 	flight  *flight       // nil: everything is kept
 
+	python     *pythonTrace   // nil: no calls of Python are traced
 	conditions *conditions    // of snapshots; nil: none
 	watched    *conditionSink // nil: none
 	stopping   atomic.Bool    // the window is to close
@@ -115,11 +116,17 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 	for _, one := range r.tracer.Rings() {
 		rings = append(rings, one)
 	}
+	if r.python = newPythonTrace(cfg); r.python != nil {
+		rings = append(rings, r.python)
+	}
 	r.flight = newFlight(cfg.Flight, r.tracer)
 	if r.conditions, err = cfg.conditions(); err != nil {
 		return err
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
+	if r.python != nil {
+		r.drain.pump = r.python.pump
+	}
 	if !gatherSoon {
 		r.hotplug.start(r.addCPU, nil)
 		r.threads, err = countThreads(r.tracer)
@@ -134,7 +141,7 @@ func (r *recorder) sink() (to sink) {
 		to = &flightSink{sink: to, flight: r.flight}
 	}
 	if r.conditions != nil {
-		r.watched = newConditionSink(to, r.conditions, r.cfg.Kernel.Rings)
+		r.watched = newConditionSink(to, r.conditions, r.cfg.Kernel.Rings+1) // one more for calls of Python
 		to = r.watched
 	}
 	if r.cfg.Counted {
@@ -208,6 +215,7 @@ func (r *recorder) Stop() {
 func (r *recorder) Close() {
 	r.hotplug.close()
 	r.hotplug = nil
+	r.python.close()
 	r.flight.stop()
 	if r.tasks != nil {
 		r.tasks.abandon()
@@ -284,6 +292,7 @@ func (r *recorder) openWindow() error {
 		return err
 	}
 	r.openedAt = open
+	r.python.open(open)
 	r.counts = newProbeCounts(r.cfg, open)
 	switch {
 	case r.command == nil:
@@ -379,6 +388,7 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 	if err := r.tracer.SetGeneration(r.generation); err != nil {
 		return false, err
 	}
+	r.python.newGeneration()
 	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Counted from now, not from next: a recorder that was stopped would have to begin several at once.
 	*next = now + r.cfg.Flight.generationEvery().Nanoseconds()
@@ -398,6 +408,7 @@ func (r *recorder) closeWindow() error {
 		defer r.flight.listing.Unlock()
 	}
 	r.closedAt = proc.Monotonic()
+	r.python.shut(r.closedAt)
 	r.afterClose()
 	r.drain.closed(r.closedAt)
 	if err := r.tracer.Disarm(); err != nil {

@@ -185,7 +185,10 @@ func (s *session) prepare() error {
 	if err != nil {
 		return err
 	}
-	if s.rec, err = attach(s.cfg, s.spool, s.command, soon); err != nil || !soon {
+	if s.rec, err = attach(s.cfg, s.spool, s.command, soon); err != nil {
+		return err
+	}
+	if err := s.attachPython(); err != nil || !soon {
 		return err
 	}
 	return s.rec.gather()

@@ -4,14 +4,14 @@ import "strings"
 
 // FunctionName returns the name of a function with its module, which is that of its file: a frame does not hold its own.
 func FunctionName(file, qualname string) string {
-	if module := moduleOf(file); module != "" {
+	if module := Module(file); module != "" {
 		return module + "." + qualname
 	}
 	return qualname
 }
 
-// moduleOf returns the module of a source file: its path from the folder of libraries on, or only its own name; "": the code is of no file.
-func moduleOf(file string) string {
+// Module returns the module of a source file: its path from the folder of libraries on, or only its own name; "": the code is of no file.
+func Module(file string) string {
 	if name, ok := strings.CutPrefix(file, "<frozen "); ok {
 		return strings.TrimSuffix(name, ">")
 	}

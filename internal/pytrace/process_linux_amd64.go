@@ -94,12 +94,15 @@ func (p *Process) Shut() { atomic.StoreUint32(p.int(controlCommand), commandClos
 // IsRetired reports whether the agent has removed itself.
 func (p *Process) IsRetired() bool { return atomic.LoadUint32(p.int(controlState)) == stateRetired }
 
-// Close has the agent remove itself at the next call, and waits for that up to a deadline.
+// Retire has the agent remove itself at the next call.
+func (p *Process) Retire() { atomic.StoreUint32(p.int(controlCommand), commandRetire) }
+
+// Close retires the agent, and waits up to a deadline until it has removed itself.
 func (p *Process) Close(deadline time.Time) {
 	if p.memory == nil {
 		return
 	}
-	atomic.StoreUint32(p.int(controlCommand), commandRetire)
+	p.Retire()
 	for !p.IsRetired() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
@@ -115,22 +118,25 @@ func (p *Process) Function(code uint32) *Code {
 	return &p.codes[code-1]
 }
 
-// Calls calls visit with the calls that have ended since the last time, in the order of their threads, and returns how many were lost.
-func (p *Process) Calls(visit func(Call)) (lost uint64) {
-	for i := range p.threads() {
-		lost += p.callsOf(i, visit)
+// Calls calls visit with calls that have ended since the last time, of each thread in their order: a number of them at most, or some more. It returns how
+// many wait, and how many were lost.
+func (p *Process) Calls(most int, visit func(Call)) (left, lost uint64) {
+	n := p.threads()
+	for i := range n {
+		more, missing := p.callsOf(i, uint64(max(most/n, 1)), visit)
+		left, lost = left+more, lost+missing
 	}
 	noPlace := atomic.LoadUint64(p.word(controlLost))
 	lost += noPlace - p.noPlace
 	p.noPlace = noPlace
-	return lost
+	return left, lost
 }
 
 func (p *Process) threads() int {
 	return int(min(atomic.LoadUint32(p.int(controlThreads)), maxThreads))
 }
 
-func (p *Process) callsOf(i int, visit func(Call)) (lost uint64) {
+func (p *Process) callsOf(i int, most uint64, visit func(Call)) (left, lost uint64) {
 	at := threadsAt + i*threadBytes
 	head, missing := atomic.LoadUint64(p.word(at+threadHead)), atomic.LoadUint64(p.word(at+threadLost))
 	now := proc.Monotonic() // later than all of these
@@ -141,6 +147,8 @@ func (p *Process) callsOf(i int, visit func(Call)) (lost uint64) {
 	}
 	p.define()
 	tid := p.tid(*p.int(at + threadTID))
+	left = head - min(head, p.tails[i]+most)
+	head -= left
 	for ; p.tails[i] != head; p.tails[i]++ {
 		r := at + threadRecords + int(p.tails[i]%maxRecords)*recordBytes
 		c := Call{
@@ -154,10 +162,10 @@ func (p *Process) callsOf(i int, visit func(Call)) (lost uint64) {
 		visit(c)
 	}
 	atomic.StoreUint64(p.word(at+threadTail), head)
-	return lost
+	return left, lost
 }
 
-// Open calls visit with the calls that have not ended, when the window has closed.
+// OpenCalls calls visit with the calls that have not ended, when the window has closed.
 func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 	p.define()
 	for i := range p.threads() {

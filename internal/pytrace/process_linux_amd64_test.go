@@ -61,13 +61,14 @@ print("result", loop(), flush=True)
 			for range 100 {
 				time.Sleep(5 * time.Millisecond)
 				p.Beat()
-				lost += p.Calls(func(c Call) {
+				_, missing := p.Calls(1<<20, func(c Call) {
 					if f := p.Function(c.Code); f != nil {
 						counts[f.Name]++
 					} else {
 						counts["?"]++
 					}
 				})
+				lost += missing
 			}
 			p.Shut()
 			p.Close(time.Now().Add(time.Second))

@@ -189,6 +189,7 @@ const (
 	TypeCgroup      = 37
 	TypeFence       = 38
 	TypeFenceWait   = 39
+	TypePython      = 40
 	TypeTracepoint  = 65536
 )
 

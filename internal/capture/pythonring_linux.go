@@ -1,0 +1,111 @@
+package capture
+
+import (
+	"encoding/binary"
+
+	"wprof/internal/python"
+	"wprof/internal/ringdata"
+)
+
+const (
+	callWords       = 6 // of the fields of a call, in the table of sources
+	callRecordBytes = ringdata.HeaderBytes + ringdata.TypedSize + 8*callWords
+	// maxPythonTexts bounds the names that are kept for a recording: functions, modules and files.
+	maxPythonTexts = 1 << 16
+	// firstPythonText keeps their ids apart from those of the kernel programs, which are hashes of 32 bits or addresses of the kernel.
+	firstPythonText = 0x5079 << 40
+)
+
+// pythonRing has records as the kernel programs write them.
+type pythonRing struct {
+	bytes    []byte
+	consumed uint64            // bytes before these
+	texts    map[string]uint64 // ids
+	told     map[uint64]bool   // texts that the generation has
+	behind   uint64            // calls that wait outside
+	since    int64             // when it was filled before: what happened earlier is not told any more
+}
+
+func (r *pythonRing) written() uint64 { return r.consumed + uint64(len(r.bytes)) }
+
+func (r *pythonRing) consume(n int) {
+	r.consumed += uint64(n)
+	r.bytes = r.bytes[:copy(r.bytes, r.bytes[n:])]
+}
+
+func (r *pythonRing) forget() { clear(r.told) }
+
+// record appends a record of a kind with room for its struct, and returns it.
+func (r *pythonRing) record(kind, flags uint8, length int, at int64, cpu uint16, tid uint32) []byte {
+	le, from := binary.LittleEndian, len(r.bytes)
+	r.bytes = append(r.bytes, make([]byte, (ringdata.HeaderBytes+length+7)&^7)...)
+	le.PutUint32(r.bytes[from:], uint32(length))
+	b := r.bytes[from+ringdata.HeaderBytes:]
+	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
+	b[ringdata.HdrKind], b[ringdata.HdrFlags] = kind, flags
+	le.PutUint16(b[ringdata.HdrCPU:], cpu)
+	le.PutUint32(b[ringdata.HdrTID:], tid)
+	return b
+}
+
+// text returns the id of a text, which it writes if the generation does not have it.
+func (r *pythonRing) text(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	id, known := r.texts[s]
+	if !known {
+		if len(r.texts) >= maxPythonTexts {
+			return 0
+		}
+		if r.texts == nil {
+			r.texts, r.told = make(map[string]uint64), make(map[uint64]bool)
+		}
+		id = firstPythonText + uint64(len(r.texts))
+		r.texts[s] = id
+	}
+	if !r.told[id] {
+		r.told[id] = true
+		b := r.record(ringdata.KindText, 0, max(ringdata.TextText+len(s)+1, ringdata.TextSize), r.since, 0, 0)
+		binary.LittleEndian.PutUint64(b[ringdata.TextID:], id)
+		copy(b[ringdata.TextText:], s)
+	}
+	return id
+}
+
+// call appends a call.
+func (r *pythonRing) call(c *pythonCall, opened int64) {
+	values := r.values(c)
+	flags := uint8(ringdata.FlagSubject)
+	if c.open {
+		flags |= ringdata.FlagOpen
+	}
+	start := c.Start
+	if start == 0 {
+		start, values[callWords-1] = opened, 1
+	}
+	b := r.record(ringdata.KindTyped, flags, ringdata.TypedSize+8*callWords, c.End, c.CPU, c.TID)
+	le := binary.LittleEndian
+	le.PutUint64(b[ringdata.TypedStart:], uint64(start))
+	le.PutUint32(b[ringdata.TypedType:], ringdata.TypePython)
+	for i, v := range values {
+		le.PutUint64(b[ringdata.TypedValues+8*i:], v)
+	}
+}
+
+func (r *pythonRing) values(c *pythonCall) (v [callWords]uint64) {
+	v[4] = uint64(c.Self)
+	if f := c.of.Function(c.Code); f != nil {
+		v[0], v[1], v[2], v[3] = r.text(python.FunctionName(f.File, f.Name)), r.text(python.Module(f.File)), r.text(f.File), uint64(f.Line)
+	}
+	return v
+}
+
+// lose appends that calls are missing.
+func (r *pythonRing) lose(n uint64, at int64) {
+	b := r.record(ringdata.KindMissing, 0, ringdata.MissingSize, at, 0, 0)
+	le := binary.LittleEndian
+	le.PutUint64(b[ringdata.MissingFrom:], uint64(r.since))
+	le.PutUint32(b[ringdata.MissingCause:], ringdata.MissingCauseFull)
+	le.PutUint32(b[ringdata.MissingCounts+4*ringdata.TypePython:], uint32(min(n, 1<<32-1)))
+}
