@@ -226,7 +226,7 @@ func (t *target) findAgent(m mapping) error {
 		return err
 	}
 	if inUse != [8]byte{} {
-		return errors.New("another recording traces it, or has ended less than 10 s ago, or before its Python ran any code")
+		return errors.New("another recording traces it, or has ended less than 5 s ago, or before its Python ran any code")
 	}
 	return nil
 }

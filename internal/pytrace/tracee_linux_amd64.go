@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,7 +62,7 @@ func (s *stopped) addThreads() (added bool, err error) {
 			continue
 		}
 		t := &tracee{tid: tid}
-		if err := ptrace(ptraceSeize, tid, 0, 0); err == unix.ESRCH {
+		if err := ptrace(ptraceSeize, tid, 0, 0); err == unix.ESRCH || err == unix.EPERM && s.isEnding(tid) {
 			continue
 		} else if err != nil {
 			return added, fmt.Errorf("it cannot be stopped: %w", err)
@@ -77,6 +78,13 @@ func (s *stopped) addThreads() (added bool, err error) {
 		}
 	}
 	return added, nil
+}
+
+// isEnding reports whether a thread is about to disappear. It executes nothing any more.
+func (s *stopped) isEnding(tid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", s.pid, tid))
+	state := statusField(text, "State")
+	return err != nil || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
 var errEnded = errors.New("it has ended")
