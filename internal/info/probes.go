@@ -61,9 +61,16 @@ type typeOf struct {
 	counts format.CountFields // of a probe that is counted
 }
 
-// runProbes lists the probes of a capture.
-func runProbes(inv *cli.Invocation) error {
-	in, err := inv.OpenCapture("list the probes of", "the list is of all the rest", inv.Args...)
+// listing is made from the events of a capture.
+type listing interface {
+	timeline.Visitor
+	print(w io.Writer, source string) error
+	hasLost() bool
+}
+
+// runListing lists what a capture has of something.
+func runListing(inv *cli.Invocation, of string, list func(*format.Reader) listing) error {
+	in, err := inv.OpenCapture("list the "+of+" of", "the list is of all the rest", inv.Args...)
 	if err != nil {
 		return err
 	}
@@ -78,19 +85,21 @@ func runProbes(inv *cli.Invocation) error {
 		return err
 	}
 	defer r.Close()
-	p := newProbes(r)
-	err = timeline.Visit(r, p)
+	l := list(r)
+	err = timeline.Visit(r, l)
 	if err != nil && !cli.EndsWell(err) {
 		return in.Error(err)
 	}
-	if err := p.print(out, in.Name); err != nil {
+	if err := l.print(out, in.Name); err != nil {
 		return err
 	}
 	if err := in.Commit(err, out); err != nil {
 		return err
 	}
-	return in.Outcome(cli.CaptureResult{Lost: p.lost, Damage: r.Damage()}, err)
+	return in.Outcome(cli.CaptureResult{Lost: l.hasLost(), Damage: r.Damage()}, err)
 }
+
+func (p *probes) hasLost() bool { return p.lost }
 
 func newProbes(r *format.Reader) *probes {
 	return &probes{r: r, found: bounded.NewMap[probeKey, *probe](maxProbes)}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wprof/format"
 	"wprof/format/check"
 	"wprof/format/textform"
 	"wprof/internal/cli"
@@ -21,7 +22,7 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	var modes []string
-	for _, mode := range []string{"check", "dump", "undump", "json", "report", "probes"} {
+	for _, mode := range []string{"check", "dump", "undump", "json", "report", "probes", "calls"} {
 		if inv.Bool(mode) {
 			modes = append(modes, mode)
 		}
@@ -33,7 +34,10 @@ func Run(inv *cli.Invocation) error {
 		return cli.Usagef("--%s exclude each other; give one of them", strings.Join(modes, " and --"))
 	}
 	if inv.Bool("probes") {
-		return runProbes(inv)
+		return runListing(inv, "probes", func(r *format.Reader) listing { return newProbes(r) })
+	}
+	if inv.Bool("calls") {
+		return runListing(inv, "functions", func(r *format.Reader) listing { return newCalls(r) })
 	}
 	if inv.Bool("fail-on-loss") && (inv.Bool("dump") || inv.Bool("undump")) {
 		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check report losses", modes[0])
