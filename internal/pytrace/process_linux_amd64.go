@@ -67,17 +67,23 @@ func (p *Process) int(at int) *uint32  { return (*uint32)(unsafe.Pointer(&p.memo
 // Beat tells the agent that the recorder lives.
 func (p *Process) Beat() { atomic.StoreUint64(p.word(controlHeartbeat), uint64(proc.Monotonic())) }
 
-var errRefused = errors.New("a profiler is at work in it")
+var (
+	errProfiler   = errors.New("a profiler is at work in it")
+	errMonitoring = errors.New("its sys.monitoring has no tool free, or an audit hook refuses that it is used")
+)
 
 // Started waits until the agent has started.
 func (p *Process) Started(deadline time.Time) error {
 	for {
 		p.Beat()
-		switch state := atomic.LoadUint32(p.int(controlState)); {
+		state, refused := atomic.LoadUint32(p.int(controlState)), atomic.LoadUint32(p.int(controlRefused))
+		switch {
 		case state == stateActive:
 			return nil
-		case state == stateRetired && atomic.LoadUint32(p.int(controlRefused)) != 0:
-			return errRefused
+		case state == stateRetired && refused == refusedByProfiler:
+			return errProfiler
+		case state == stateRetired && refused == refusedByMonitoring:
+			return errMonitoring
 		case state == stateRetired || time.Now().After(deadline):
 			return fmt.Errorf("its main thread has not run Python code for %v", StartWithin)
 		}

@@ -4,7 +4,7 @@ package pytrace
 const (
 	pageBytes       = 4096
 	maxThreads      = 64
-	maxDepth        = 4096
+	maxDepth        = 4096 // calls within each other
 	maxRecords      = 1 << 18
 	textBytes       = 512
 	maxKnown        = 1 << 14
@@ -20,6 +20,9 @@ const (
 	stateNone     = 0
 	stateActive   = 1
 	stateRetired  = 2
+
+	refusedByProfiler   = 1
+	refusedByMonitoring = 2
 
 	controlHeartbeat   = 0
 	controlCommand     = 8

@@ -578,7 +578,7 @@ __attribute__((section(".start"))) int start(void *unused)
 			set_hooks();
 	}
 	if (!can) {
-		shared()->refused = 1;
+		shared()->refused = config.minor >= 12 ? REFUSED_BY_MONITORING : REFUSED_BY_PROFILER;
 		retire();
 		return 0;
 	}

@@ -19,6 +19,7 @@
 #define ORPHANED_NS 5000000000l /* without a heartbeat */
 
 enum { COMMAND_CLOSED, COMMAND_OPEN, COMMAND_RETIRE };
+enum { REFUSED_BY_PROFILER = 1, REFUSED_BY_MONITORING };
 enum { STATE_NONE, STATE_ACTIVE, STATE_RETIRED };
 
 /* The first page. */
@@ -26,7 +27,7 @@ struct control {
 	u64 heartbeat; /* of the recorder, CLOCK_MONOTONIC ns */
 	u32 command;   /* of the recorder */
 	u32 state;
-	u32 refused; /* the process has a profiler of its own */
+	u32 refused; /* why the agent has not started */
 	u32 threads; /* that have a place */
 	u64 definition_bytes;
 	u64 lost; /* ends and beginnings of calls of threads that got no place */
