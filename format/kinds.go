@@ -352,7 +352,7 @@ func Causes() []CauseInfo {
 		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
 		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a wait, a command line, or a thread whose own events were not recorded; the event itself is there, without it. With what=typed it is one that only events of types refer to, as the file of a system call's descriptor"},
 		{CauseLimit, "limit", "a limit that the user had set left them out: no fault of the recording"},
-		{CauseTable, "table", "a table of the kernel programs was full: the spans of a user-defined probe that had begun, or the keys by which one counts"},
+		{CauseTable, "table", "a table of the kernel programs was full (the spans of a user-defined probe that had begun, or the keys by which one counts), or the memory in which a process keeps calls of Python"},
 	}
 }
 

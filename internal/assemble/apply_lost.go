@@ -52,8 +52,11 @@ func (a *applier) applyMissing(b []byte, at int64) error {
 			continue
 		}
 		l.Kind, l.Cause, l.Type = format.KindTyped, cause, uint32(number)
-		if number == 0 {
+		switch number {
+		case 0:
 			l.Cause = format.CauseDefinition
+		case ringdata.TypePython: // in the process's memory, which no CPU owns and no option makes larger
+			l.CPU, l.Cause = format.AllCPUs, format.CauseTable
 		}
 		if err := a.out.lost(at, &l); err != nil {
 			return err

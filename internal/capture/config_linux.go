@@ -476,6 +476,9 @@ func (cfg *Config) pace() pace {
 			p.bound(c.interval())
 		}
 	}
+	if cfg.PythonCalls.On {
+		p.bound(pythonInterval)
+	}
 	return p
 }
 

@@ -24,7 +24,9 @@ const (
 	// beatEvery is much less than the time after which a process takes the recorder for dead.
 	beatEvery = time.Second
 	// maxPumped bounds the calls that a round takes, so that its ring stays as small as others are.
-	maxPumped = 1 << 15
+	maxPumped = 1 << 16
+	// pythonInterval is much less than a thread takes to fill its memory, at 5 million calls a second.
+	pythonInterval = 10 * time.Millisecond
 	// hookTime is longer than a hook takes that was at work when the window closed.
 	hookTime = 2 * time.Millisecond
 	// retireWithin bounds the wait for processes to remove the agent, which they do at their next call.

@@ -27,18 +27,17 @@ func attach(pid int) (memory int, err error) {
 		return -1, err
 	}
 	defer func() { s.resume() }()
-	q, err := s.queue(t)
+	q, thread, err := s.await(t)
 	if err != nil {
 		return -1, err
 	}
-	c, err := s.caller(t.syscall)
+	c, err := newCaller(thread, t.syscall)
 	if err != nil {
 		return -1, err
 	}
 	m := &mapper{t: t, c: c, memory: -1}
-	err = m.mapAll(q.interpreter)
-	if err == nil {
-		err = q.check() // the process may have run since
+	if err = t.recheck(); err == nil {
+		err = m.mapAll(q.interpreter)
 	}
 	if err == nil {
 		err = q.add(m.agent+readImage().start, 0)
@@ -56,17 +55,22 @@ func attach(pid int) (memory int, err error) {
 	return m.memory, err
 }
 
-// queue waits until nobody changes the queue of pending calls.
-func (s *stopped) queue(t *target) (*queue, error) {
-	for n := 0; ; n++ {
+// await waits for a moment at which nobody changes the queue of pending calls and a thread can execute system calls. It lets the process run in
+// between.
+func (s *stopped) await(t *target) (*queue, *tracee, error) {
+	for range maxRounds {
 		q, err := t.queue()
-		if !errors.Is(err, errLocked) || n == maxRounds {
-			return q, err
+		if err != nil && !errors.Is(err, errLocked) {
+			return nil, nil, err
+		}
+		if thread := s.usable(); err == nil && thread != nil {
+			return q, thread, nil
 		}
 		if err := s.again(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	return nil, nil, errors.New("its queue of pending calls stays locked, or all its threads stay in restartable sequences")
 }
 
 // mapper maps the agent and the shared memory.
@@ -77,6 +81,7 @@ type mapper struct {
 	remote []uint64 // descriptors there
 	agent  uint64
 	maps   [][2]uint64 // what was mapped
+	isSet  bool        // the agent is configured
 }
 
 func (m *mapper) call(what string, number uint64, args ...uint64) (uint64, error) {
@@ -97,8 +102,8 @@ func (m *mapper) mmap(at, bytes, protection, flags, fd uint64) (uint64, error) {
 
 // undo removes what was mapped.
 func (m *mapper) undo() {
-	if m.t.agent != 0 {
-		_ = writeWord(m.t.pid, m.t.agent+readImage().config, 0)
+	if m.isSet {
+		_ = writeWord(m.t.pid, m.agent+readImage().config, 0)
 	}
 	for _, one := range m.maps {
 		_, _ = m.c.call(unix.SYS_MUNMAP, one[0], one[1])
@@ -233,5 +238,6 @@ func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64)
 	if err := binary.Write(&b, binary.LittleEndian, &c); err != nil {
 		return fmt.Errorf("encode the agent's configuration: %w", err)
 	}
+	m.isSet = true
 	return writeMemory(t.pid, m.agent+image.config, b.Bytes())
 }

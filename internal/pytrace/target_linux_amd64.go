@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"wprof/internal/python"
@@ -19,9 +20,10 @@ type target struct {
 	runtime      uint64            // address of _PyRuntime
 	functions    map[string]uint64 // of the interpreter
 	clockGettime uint64
-	syscall      uint64 // address of an instruction syscall
-	zeros        uint64 // address of a byte that is zero: an empty text
-	agent        uint64 // where an earlier recording has left the agent; 0: it has not
+	syscall      uint64  // address of an instruction syscall
+	zeros        uint64  // address of a byte that is zero: an empty text
+	file         mapping // code of the interpreter
+	agent        uint64  // where an earlier recording has left the agent; 0: it has not
 }
 
 // mapping is a line of /proc/PID/maps.
@@ -64,10 +66,7 @@ func examine(pid int) (*target, error) {
 		switch {
 		case m.path == "[vdso]":
 			err = t.readVDSO(m)
-		case !strings.Contains(m.permissions, "x") || m.path == "" || t.in != nil && !strings.HasPrefix(m.path, agentPath):
-		case strings.HasPrefix(m.path, agentPath):
-			err = t.findAgent(m)
-		default:
+		case strings.Contains(m.permissions, "x") && m.path != "" && t.in == nil:
 			err = t.readFile(m)
 		}
 		if err != nil {
@@ -81,6 +80,26 @@ func examine(pid int) (*target, error) {
 		return nil, errors.New("its vdso has no clock_gettime")
 	}
 	return t, nil
+}
+
+// recheck finds out, when the process is stopped, whether it is still the same program, and whether it has the agent. Another recorder may have
+// been at work until then.
+func (t *target) recheck() error {
+	all, err := readMappings(t.pid)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(all, t.file) {
+		return errors.New("it has become another program")
+	}
+	for _, m := range all {
+		if m.path == agentPath && strings.Contains(m.permissions, "x") {
+			if err := t.findAgent(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ErrNoPython: the process has no interpreter whose functions are exported.
@@ -176,7 +195,7 @@ func (t *target) readFile(m mapping) error {
 	case in.FreeThreaded:
 		return errors.New("its Python has no global lock")
 	}
-	t.in, t.layout = in, l
+	t.in, t.layout, t.file = in, l, m
 	t.runtime = m.start - m.offset + in.Runtime
 	return t.findFunctions(f, m)
 }

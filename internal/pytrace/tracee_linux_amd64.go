@@ -260,19 +260,14 @@ func (c *caller) stopAgain() error {
 	}
 }
 
-// caller waits for a thread that can execute system calls, and resumes the process in between.
-func (s *stopped) caller(at uint64) (*caller, error) {
-	for range maxRounds {
-		for _, t := range s.threads {
-			if t.isUsable() {
-				return newCaller(t, at)
-			}
-		}
-		if err := s.again(); err != nil {
-			return nil, err
+// usable returns a thread that can execute system calls; nil: there is none now.
+func (s *stopped) usable() *tracee {
+	for _, t := range s.threads {
+		if t.isUsable() {
+			return t
 		}
 	}
-	return nil, errors.New("all its threads were in restartable sequences")
+	return nil
 }
 
 // again lets the process run for a moment.
