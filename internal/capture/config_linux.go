@@ -478,6 +478,7 @@ func (cfg *Config) pace() pace {
 	}
 	if cfg.PythonCalls.On {
 		p.bound(pythonInterval)
+		p.shortest = time.Millisecond
 	}
 	return p
 }

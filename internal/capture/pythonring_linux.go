@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"wprof/internal/python"
 	"wprof/internal/ringdata"
@@ -16,14 +17,21 @@ const (
 	firstPythonText = 0x5079 << 40
 )
 
+// functionNames are the ids of a function's texts, if the generation has them.
+type functionNames struct {
+	generation                   uint32
+	function, module, file, line uint64
+}
+
 // pythonRing has records as the kernel programs write them.
 type pythonRing struct {
-	bytes    []byte
-	consumed uint64            // bytes before these
-	texts    map[string]uint64 // ids
-	told     map[uint64]bool   // texts that the generation has
-	behind   uint64            // calls that wait outside
-	since    int64             // when it was filled before: what happened earlier is not told any more
+	bytes      []byte
+	consumed   uint64            // bytes before these
+	texts      map[string]uint64 // ids
+	told       map[uint64]bool   // texts that the generation has
+	generation uint32
+	behind     uint64 // calls that wait outside
+	since      int64  // when it was filled before: what happened earlier is not told any more
 }
 
 func (r *pythonRing) written() uint64 { return r.consumed + uint64(len(r.bytes)) }
@@ -33,12 +41,17 @@ func (r *pythonRing) consume(n int) {
 	r.bytes = r.bytes[:copy(r.bytes, r.bytes[n:])]
 }
 
-func (r *pythonRing) forget() { clear(r.told) }
+// forget has texts written again where they are used: a generation has all that it uses.
+func (r *pythonRing) forget() {
+	r.generation++
+	clear(r.told)
+}
 
 // record appends a record of a kind with room for its struct, and returns it.
 func (r *pythonRing) record(kind, flags uint8, length int, at int64, cpu uint16, tid uint32) []byte {
-	le, from := binary.LittleEndian, len(r.bytes)
-	r.bytes = append(r.bytes, make([]byte, (ringdata.HeaderBytes+length+7)&^7)...)
+	le, from, room := binary.LittleEndian, len(r.bytes), (ringdata.HeaderBytes+length+7)&^7
+	r.bytes = slices.Grow(r.bytes, room)[:from+room]
+	clear(r.bytes[from:])
 	le.PutUint32(r.bytes[from:], uint32(length))
 	b := r.bytes[from+ringdata.HeaderBytes:]
 	le.PutUint64(b[ringdata.HdrTS:], uint64(at))
@@ -95,9 +108,17 @@ func (r *pythonRing) call(c *pythonCall, opened int64) {
 
 func (r *pythonRing) values(c *pythonCall) (v [callWords]uint64) {
 	v[4] = uint64(c.Self)
-	if f := c.of.Function(c.Code); f != nil {
-		v[0], v[1], v[2], v[3] = r.text(python.FunctionName(f.File, f.Name)), r.text(python.Module(f.File)), r.text(f.File), uint64(f.Line)
+	for int(c.Code) >= len(c.of.names) {
+		c.of.names = append(c.of.names, functionNames{})
 	}
+	n := &c.of.names[c.Code]
+	if n.generation != r.generation {
+		n.generation = r.generation
+		if f := c.of.Function(c.Code); f != nil {
+			n.function, n.module, n.file, n.line = r.text(python.FunctionName(f.File, f.Name)), r.text(python.Module(f.File)), r.text(f.File), uint64(f.Line)
+		}
+	}
+	v[0], v[1], v[2], v[3] = n.function, n.module, n.file, n.line
 	return v
 }
 

@@ -59,7 +59,7 @@ func checkPythonCalls(which string) error {
 
 // pythonTrace traces calls of Python. To the drainer it is a ring.
 type pythonTrace struct {
-	processes []*pytrace.Process
+	processes []*pythonProcess
 	ring      pythonRing
 	calls     []pythonCall
 	openedAt  int64 // 0: the window has not opened
@@ -71,15 +71,20 @@ type pythonTrace struct {
 
 type pythonCall struct {
 	pytrace.Call
-	of   *pytrace.Process
+	of   *pythonProcess
 	open bool
+}
+
+type pythonProcess struct {
+	*pytrace.Process
+	names []functionNames // of its functions
 }
 
 func newPythonTrace(cfg *Config) *pythonTrace {
 	if !cfg.PythonCalls.On {
 		return nil
 	}
-	return &pythonTrace{stopBeat: make(chan struct{})}
+	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1}}
 }
 
 // attachPython attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns.
@@ -128,14 +133,14 @@ func (t *pythonTrace) attach(pid int) error {
 	if err != nil {
 		return fmt.Errorf("trace Python in process %d: %w", pid, err)
 	}
-	t.processes = append(t.processes, p)
+	t.processes = append(t.processes, &pythonProcess{Process: p})
 	return nil
 }
 
 // awaitStart leaves out processes in which the agent does not start.
 func (t *pythonTrace) awaitStart(warn func(string, ...any)) {
 	deadline := time.Now().Add(pytrace.StartWithin)
-	t.processes = slices.DeleteFunc(t.processes, func(p *pytrace.Process) bool {
+	t.processes = slices.DeleteFunc(t.processes, func(p *pythonProcess) bool {
 		err := p.Started(deadline)
 		if err != nil {
 			warn("trace Python in process %d: %v; its calls are left out", p.PID, err)

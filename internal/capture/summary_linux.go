@@ -213,7 +213,7 @@ func causeText(cause format.Cause, what format.Kind) string {
 	case format.CauseNesting:
 		return "programs nested too deep"
 	case format.CauseTable:
-		return "too many spans open at once, or too many keys by which events are counted"
+		return "too many spans open at once, too many keys by which events are counted, or calls of Python faster than they are read"
 	case format.CauseTail:
 		return "ring full at the end"
 	case format.CauseSpool:

@@ -161,7 +161,7 @@ func (p *Process) callsOf(i int, most uint64, visit func(Call)) (left, lost uint
 			TID: tid, CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
 			Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
 		}
-		if c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End {
+		if c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End || c.Code > maxKnown {
 			lost++
 			continue
 		}
