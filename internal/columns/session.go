@@ -39,7 +39,7 @@ func sessionFields() []field[sessionRow] {
 	}
 	return append(fields,
 		flag("capture_pystacks", func(r *sessionRow) bool { return r.PyStacks }),
-		flag("capture_pytrace", never),
+		flag("capture_pytrace", func(r *sessionRow) bool { return r.PyTrace }),
 		flag("capture_pytorch", never),
 		flag("capture_utrace", func(r *sessionRow) bool { return r.Probes }),
 		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),

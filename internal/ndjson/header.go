@@ -60,7 +60,7 @@ func newHeader(about *records.Session, window records.Window, o *Options, l *lay
 	h := header{
 		Version: records.Version, TimerHz: about.TimerHz, Stacks: []string{}, PMUs: []string{}, Metadata: about.Metadata,
 		Extras: about.Extras, Host: about.Host, BootID: about.BootID, Release: about.Release, Machine: about.Machine, UUID: about.UUID,
-		Sched: about.Recorded("sched"), Wakeup: about.Recorded("wakeup"), TaskLife: about.Recorded("task-life"), Utrace: about.Probes, PyStacks: about.PyStacks, Start: &instant{l, window.Start}, TimeUnit: "s",
+		Sched: about.Recorded("sched"), Wakeup: about.Recorded("wakeup"), TaskLife: about.Recorded("task-life"), Utrace: about.Probes, PyStacks: about.PyStacks, PyTrace: about.PyTrace, Start: &instant{l, window.Start}, TimeUnit: "s",
 	}
 	if window.Closed {
 		h.Dur = &instant{l, window.Length()}

@@ -150,6 +150,7 @@ func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 	t, lane := w.items.track(key), 0
 	if i.Shape == tracks.ShapeSlice {
 		var from int64
+		t.lanes.Nested = i.Nests
 		if lane, from = t.lanes.Place(i.From, i.To); from > i.From {
 			i.Shorten(from)
 		}

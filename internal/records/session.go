@@ -7,6 +7,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/internal/sources"
 )
 
 // Session describes the recordings of a stream, for the header of the JSON output and the columns of a session.
@@ -24,6 +25,7 @@ type Session struct {
 	Groups   []string  // groups of kinds that were recorded
 	Probes   bool      // user-defined probes were recorded
 	PyStacks bool      // functions of Python were taken in stacks
+	PyTrace  bool      // their calls were traced
 	Opened   time.Time // when the first window opened, UTC; zero: not known
 
 	// Prepare and Activate are how the user of the first recording gave when to prepare it and to open its window, "" if at once;
@@ -53,6 +55,7 @@ func Describe(s *format.Session) Session {
 		case format.ConfigFeatures:
 			out.Groups = strings.Split(valid(pair.GetValue()), ",")
 			out.PyStacks = slices.ContainsFunc(out.Groups, isPyStacks)
+			out.PyTrace = slices.Contains(out.Groups, sources.PythonCalls)
 		case format.ConfigOffCPUStacks:
 			out.Stacks = append(out.Stacks, "offcpu")
 		case format.ConfigWakerStacks:
@@ -94,6 +97,7 @@ func (s *Session) Add(more Session) {
 	s.PMUs = union(s.PMUs, more.PMUs)
 	s.Probes = s.Probes || more.Probes
 	s.PyStacks = s.PyStacks || more.PyStacks
+	s.PyTrace = s.PyTrace || more.PyTrace
 	s.Groups = union(s.Groups, more.Groups)
 	s.Extras = union(s.Extras, more.Extras)
 	for key, value := range more.Metadata {

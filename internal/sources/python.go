@@ -14,5 +14,6 @@ func pythonType() Type {
 	def := threadSpan("py_call", PythonCalls, "Python calls",
 		name(text("function")), text("module"), text("file"), Field("line", format.ValueType_VALUE_UINT),
 		Field("self", format.ValueType_VALUE_DURATION), Field("began_before", format.ValueType_VALUE_BOOL))
+	def.Colour = nil // functions differ
 	return Type{Number: ringdata.TypePython, Feature: PythonCalls, Doc: "calls of functions of Python in chosen processes, py-trace=PID|NAME", Def: def}
 }

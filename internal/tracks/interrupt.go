@@ -29,7 +29,7 @@ func (d *Drawer) interrupted(i *Item, e *format.Event) {
 		d.interrupts.Put(e.CPU, l)
 	}
 	from := max(i.From, begin)
-	early, ok := l.takes(from, i.To)
+	early, ok := l.takes(from, i.To, false)
 	if !ok || from-early < begin {
 		return
 	}

@@ -12,15 +12,17 @@ type Item struct {
 	Open  bool // it had not ended when the window closed
 	// Interrupts: a slice in which the thread did not run. Drawn on the thread's own track, within its slices, it has no Track.
 	Interrupts bool
-	From, To   int64 // CLOCK_MONOTONIC ns; of an instant the same
-	Name       string
-	Type       string  // name of the kind or the event type
-	Colour     string  // items with the same word have the same colour; "": any
-	Value      float64 // of a counter
-	Group      string  // of a counter: the first words of Track, which many have in common; "": none
-	Unit       string  // of a counter
-	Args       []Arg   // with different names; none is stackName if Stack is set
-	Stack      *Stack  // nil: none
+	// Nests: the slices of the track nest, however many there are.
+	Nests    bool
+	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
+	Name     string
+	Type     string  // name of the kind or the event type
+	Colour   string  // items with the same word have the same colour; "": any
+	Value    float64 // of a counter
+	Group    string  // of a counter: the first words of Track, which many have in common; "": none
+	Unit     string  // of a counter
+	Args     []Arg   // with different names; none is stackName if Stack is set
+	Stack    *Stack  // nil: none
 	// Began is the thread in which a slice began, if Task is another one, in which it ended: an arrow leads there. nil: the same,
 	// or it began before the window.
 	Began *Task

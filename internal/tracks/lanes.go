@@ -12,7 +12,10 @@ const (
 // Slices must come ordered by their end. Viewers nest slices that begin together in the order in which they come, so that an
 // outer one, which comes later, begins a nanosecond before those that it contains.
 type Lanes struct {
-	lanes [MaxLanes]lane
+	// Nested: of slices that are no longer known it is taken for granted that others contain them or do not overlap them. An outer one may
+	// come after millions of those that it contains.
+	Nested bool
+	lanes  [MaxLanes]lane
 }
 
 // lane holds its outermost slices, the latest last.
@@ -27,7 +30,7 @@ type drawnSlice struct{ from, to, early int64 }
 // Place returns the lane of a slice and its start: up to maxEarly ns earlier than from, to nest, or later if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
-		if early, ok := l.lanes[n].takes(from, to); ok {
+		if early, ok := l.lanes[n].takes(from, to, l.Nested); ok {
 			l.lanes[n].put(drawnSlice{from - early, to, early})
 			return n, from - early
 		}
@@ -55,7 +58,7 @@ func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
 }
 
 // takes reports whether a slice fits, which may contain others but not overlap one, and by how much it is drawn too early.
-func (l *lane) takes(from, to int64) (early int64, ok bool) {
+func (l *lane) takes(from, to int64, nested bool) (early int64, ok bool) {
 	begin := from
 	for i := len(l.slices) - 1; i >= 0; i-- {
 		s := l.slices[i]
@@ -72,7 +75,7 @@ func (l *lane) takes(from, to int64) (early int64, ok bool) {
 			return 0, false
 		}
 	}
-	return from - begin, l.dropped <= begin
+	return from - begin, nested || l.dropped <= begin
 }
 
 func (l *lane) put(s drawnSlice) {

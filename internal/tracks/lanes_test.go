@@ -104,3 +104,17 @@ func TestManySlicesThatBeginTogether(t *testing.T) {
 		}
 	}
 }
+
+// An outer slice shares the lane of all that it contains, if slices are known to nest.
+func TestOuterSliceOfManySharesTheirLane(t *testing.T) {
+	const inner = 10 * maxSlices
+	for _, nested := range []bool{false, true} {
+		l := Lanes{Nested: nested}
+		for i := range int64(inner) {
+			l.Place(1000+10*i, 1005+10*i)
+		}
+		if n, from := l.Place(900, 2000+10*inner); (n == 0) != nested || from != 900 {
+			t.Errorf("nested %v: lane %d, from %d", nested, n, from)
+		}
+	}
+}

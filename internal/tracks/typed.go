@@ -108,7 +108,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 // item returns an item of a type without what its values determine.
 func (d *typedItems) item(t *drawnType, e *format.Event) Item {
 	at := e.Happened()
-	return Item{On: t.on, Track: t.track, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: t.name, Type: t.name, Colour: t.colour}
+	return Item{On: t.on, Track: t.track, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: t.name, Type: t.name, Colour: t.colour, Nests: t.nests}
 }
 
 // label names an item by the template of its type, if that has one.

@@ -8,6 +8,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/byid"
+	"wprof/internal/sources"
 )
 
 // drawnType is an event type as it is drawn.
@@ -30,6 +31,7 @@ type drawnType struct {
 	counting            int               // the field with counts of the session's counters; -1: none
 	isCounted           bool              // its events stand for many
 	counts              format.CountFields
+	nests               bool // its spans are calls of one thread within each other
 	isEntry             bool // its events are not drawn, because the spans of which they are the entries are
 }
 
@@ -110,7 +112,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
 		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1, beganBy: -1,
-		isEntry: def.Entry, counting: def.CountersField(),
+		nests: string(def.Group) == sources.PythonCalls, isEntry: def.Entry, counting: def.CountersField(),
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
