@@ -177,6 +177,9 @@ func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 	for i := range p.threads() {
 		at := threadsAt + i*threadBytes
 		tid, depth := p.tid(*p.int(at + threadTID)), min(*p.int(at + threadDepth), maxDepth)
+		if !p.has(tid) { // its calls have ended with it, at a time that is not known
+			continue
+		}
 		for d := range int(depth) {
 			call := at + threadCalls + d*callBytes
 			if start := int64(*p.word(call + callStart)); start > 0 && start <= closed {
@@ -184,6 +187,12 @@ func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 			}
 		}
 	}
+}
+
+// has reports whether a thread of the process lives.
+func (p *Process) has(tid uint32) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", p.PID, tid))
+	return err == nil
 }
 
 // define reads the definitions that were added.

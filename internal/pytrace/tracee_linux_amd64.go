@@ -56,28 +56,40 @@ func (s *stopped) addThreads() (added bool, err error) {
 	if err != nil {
 		return false, errors.New("it has ended")
 	}
+	var fresh []*tracee
 	for _, e := range entries {
 		tid, _ := strconv.Atoi(e.Name())
 		if s.threads[tid] != nil || tid == 0 {
 			continue
 		}
-		t := &tracee{tid: tid}
-		if err := ptrace(ptraceSeize, tid, 0, 0); err == unix.ESRCH || err == unix.EPERM && s.isEnding(tid) {
-			continue
-		} else if err != nil {
-			return added, fmt.Errorf("it cannot be stopped: %w", err)
+		err := ptrace(ptraceSeize, tid, 0, 0)
+		if err == nil {
+			err = ptrace(ptraceInterrupt, tid, 0, 0)
 		}
-		s.threads[tid], added = t, true
-		if err := t.interrupt(); err != nil {
-			delete(s.threads, tid)
-			if err == errEnded {
-				continue
-			}
-			s.detach(t)
-			return added, err
+		switch {
+		case err == nil:
+			fresh = append(fresh, &tracee{tid: tid})
+		case err == unix.ESRCH || err == unix.EPERM && s.isEnding(tid):
+		default:
+			s.collect(fresh) // best effort: what does not stop goes on when this process ends
+			return false, fmt.Errorf("it cannot be stopped: %w", err)
 		}
 	}
-	return added, nil
+	return len(fresh) > 0, s.collect(fresh)
+}
+
+// collect waits until threads have stopped.
+func (s *stopped) collect(fresh []*tracee) (failed error) {
+	for _, t := range fresh {
+		switch err := t.awaitStop(); {
+		case err == nil:
+			s.threads[t.tid] = t
+		case err != errEnded:
+			failed = err
+			s.detach(t)
+		}
+	}
+	return failed
 }
 
 // isEnding reports whether a thread is about to disappear. It executes nothing any more.
@@ -89,19 +101,15 @@ func (s *stopped) isEnding(tid int) bool {
 
 var errEnded = errors.New("it has ended")
 
-// interrupt stops a seized thread where it neither delivers a signal nor is in a system call: signals that come first are delivered as they would
-// have been.
-func (t *tracee) interrupt() error {
-	if err := ptrace(ptraceInterrupt, t.tid, 0, 0); err != nil {
-		return errEnded
-	}
+// awaitStop waits until an interrupted thread stops where it neither delivers a signal nor is in a system call: signals that come first are
+// delivered as they would have been.
+func (t *tracee) awaitStop() error {
 	for {
 		status, err := t.wait()
 		if err != nil {
 			return err
 		}
-		event := int(status) >> 16
-		if event == eventStop {
+		if int(status)>>16 == eventStop {
 			if sig := status.StopSignal(); sig != unix.SIGTRAP {
 				return fmt.Errorf("it is stopped by %v", unix.SignalName(sig))
 			}
@@ -117,17 +125,32 @@ func (t *tracee) interrupt() error {
 	}
 }
 
+const (
+	// stopWithin bounds the wait for a thread, which may wait in the kernel for a device or for a child of vfork(2).
+	stopWithin = time.Second
+	// soon is how often a thread is looked after without a pause: most stop within microseconds.
+	soon      = 200
+	stopPause = 50 * time.Microsecond
+)
+
 func (t *tracee) wait() (unix.WaitStatus, error) {
 	var status unix.WaitStatus
-	for {
-		_, err := unix.Wait4(t.tid, &status, unix.WALL, nil)
+	deadline := time.Now().Add(stopWithin)
+	for n := 0; ; n++ {
+		tid, err := unix.Wait4(t.tid, &status, unix.WALL|unix.WNOHANG, nil)
 		switch {
 		case err == unix.EINTR:
-			continue
-		case err != nil || status.Exited() || status.Signaled():
+		case err != nil || tid != 0 && (status.Exited() || status.Signaled()):
 			return status, errEnded
+		case tid != 0:
+			return status, nil
+		case time.Now().After(deadline):
+			return status, fmt.Errorf("its thread %d does not stop", t.tid)
+		case n < soon:
+			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		default:
+			time.Sleep(stopPause)
 		}
-		return status, nil
 	}
 }
 

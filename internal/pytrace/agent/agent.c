@@ -467,9 +467,13 @@ static int set_monitoring(void)
 	return 0;
 }
 
-/* Removes everything but this code. Whatever runs meanwhile finds that there is nothing to do. */
+/*
+ * Removes everything but this code. Whatever runs meanwhile finds that there is nothing to do. Once it says so, another recorder may configure
+ * the agent anew, also before this thread has unmapped the old memory.
+ */
 static void retire(void)
 {
+	u64 memory = config.shared, alive = config.alive, bytes = config.shared_bytes;
 	int is_child = !is_alive(), was = state;
 
 	state = RETIRING;
@@ -480,13 +484,13 @@ static void retire(void)
 	drop_codes();
 	last = 0;
 	last_thread = 0;
-	if (!is_child)
-		__atomic_store_n(&shared()->state, STATE_RETIRED, __ATOMIC_RELEASE);
-	syscall3(SYS_munmap, config.shared, config.shared_bytes, 0);
-	syscall3(SYS_munmap, config.alive, PAGE, 0);
 	config.shared = config.alive = 0;
-	__atomic_store_n(&config.in_use, 0, __ATOMIC_RELEASE);
 	state = IDLE;
+	__atomic_store_n(&config.in_use, 0, __ATOMIC_RELEASE);
+	if (!is_child)
+		__atomic_store_n(&((struct control *)memory)->state, STATE_RETIRED, __ATOMIC_RELEASE);
+	syscall3(SYS_munmap, memory, bytes, 0);
+	syscall3(SYS_munmap, alive, PAGE, 0);
 }
 
 /* Whether calls are recorded now. It retires where there is nobody to record them for. */
