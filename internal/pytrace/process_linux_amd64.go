@@ -25,7 +25,6 @@ type Process struct {
 	tids    map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
 	codes   []Code
 	read    uint64 // bytes of definitions
-	gone    bool
 }
 
 // Code is a function.

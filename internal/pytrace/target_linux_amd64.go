@@ -135,8 +135,12 @@ func checkTime(pid int) error {
 	if err != nil {
 		return nil // this kernel has no time namespaces
 	}
-	if its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/time", pid)); err != nil || its != own {
-		return errors.New("its clock is that of another time namespace, or cannot be read")
+	its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/time", pid))
+	switch {
+	case err != nil:
+		return errors.New("it may not be traced: its time namespace cannot be read")
+	case its != own:
+		return errors.New("its clock is that of another time namespace")
 	}
 	return nil
 }

@@ -1,0 +1,50 @@
+//go:build linux && !amd64
+
+package pytrace
+
+import (
+	"errors"
+	"time"
+)
+
+// StartWithin is how long the agent may take to start.
+const StartWithin = 2 * time.Second
+
+// ErrNoPython: the process has no interpreter whose functions are exported.
+var ErrNoPython = errors.New("it has no Python interpreter that exports its functions")
+
+// Process is a process whose calls are traced. On this machine there are none.
+type Process struct{ PID int }
+
+// Code is a function.
+type Code struct {
+	Name, File string
+	Line       uint32
+}
+
+// Call is a call of a function.
+type Call struct {
+	TID              uint32
+	CPU              uint16
+	Start, End, Self int64
+	Code             uint32
+}
+
+// RunHelper does nothing.
+func RunHelper() {}
+
+// Attach fails.
+func Attach(int) (*Process, error) {
+	return nil, errors.New("calls of Python are traced on x86-64 only")
+}
+
+// Beat does nothing, as all that follows.
+func (p *Process) Beat()                                      {}
+func (p *Process) Started(time.Time) error                    { return nil }
+func (p *Process) Open()                                      {}
+func (p *Process) Shut()                                      {}
+func (p *Process) Retire()                                    {}
+func (p *Process) Close(time.Time)                            {}
+func (p *Process) Function(uint32) *Code                      { return nil }
+func (p *Process) Calls(int, func(Call)) (left, lost uint64)  { return 0, 0 }
+func (p *Process) OpenCalls(closed int64, visit func(c Call)) {}
