@@ -115,8 +115,8 @@ func listFeatures() (all []*listed) {
 // find sets whether the kernel has the source.
 func (l *listed) find(kernel *bpf.Preloaded) {
 	l.Here = "yes"
-	if l.Name == pythonFeature && runtime.GOARCH != "amd64" {
-		l.Here, l.Why = "no", "frames of Python are taken on x86-64 only"
+	if (l.Name == pythonFeature || l.Name == sources.PythonCalls) && runtime.GOARCH != "amd64" {
+		l.Here, l.Why = "no", "frames and calls of Python are recorded on x86-64 only"
 	}
 	for _, program := range l.needed {
 		if err := kernel.Lacks(program); err != nil {

@@ -143,7 +143,6 @@ func attaches() int {
 func TestAttachingChangesNothing(t *testing.T) {
 	eachPython(t, func(t *testing.T, python string) {
 		p := start(t, python, "load.py", "short", "child")
-		first := true
 		sent, stop, done := 0, make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -165,13 +164,12 @@ func TestAttachingChangesNothing(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			a.Calls(1<<20, func(Call) { calls++ })
 			a.Close(time.Now().Add(2 * time.Second))
-			if a.memory != nil || first && calls == 0 {
-				t.Errorf("%d calls", calls)
-			}
-			first = false
 		}
 		close(stop)
 		<-done
+		if calls == 0 {
+			t.Error("there are no calls")
+		}
 		time.Sleep(50 * time.Millisecond)
 		if left := p.belongings(); strings.Contains(left, "memfd") {
 			t.Errorf("left in the process: %s", left)
