@@ -30,6 +30,7 @@ type pythonRing struct {
 	texts      map[string]uint64 // ids
 	told       map[uint64]bool   // texts that the generation has
 	generation uint32
+	cpus       int    // that there may be: processes may say anything
 	behind     uint64 // calls that wait outside
 	since      int64  // when it was filled before: what happened earlier is not told any more
 }
@@ -97,7 +98,11 @@ func (r *pythonRing) call(c *pythonCall, opened int64) {
 	if start == 0 {
 		start, values[callWords-1] = opened, 1
 	}
-	b := r.record(ringdata.KindTyped, flags, ringdata.TypedSize+8*callWords, c.End, c.CPU, c.TID)
+	cpu := c.CPU
+	if int(cpu) >= r.cpus {
+		cpu = 0
+	}
+	b := r.record(ringdata.KindTyped, flags, ringdata.TypedSize+8*callWords, c.End, cpu, c.TID)
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.TypedStart:], uint64(start))
 	le.PutUint32(b[ringdata.TypedType:], ringdata.TypePython)

@@ -84,7 +84,7 @@ func newPythonTrace(cfg *Config) *pythonTrace {
 	if !cfg.PythonCalls.On {
 		return nil
 	}
-	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1}}
+	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}}
 }
 
 // attachPython attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns.

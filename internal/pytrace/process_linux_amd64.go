@@ -17,14 +17,20 @@ import (
 
 // Process is a process whose calls are traced. What is read of its memory may be anything: it is checked and bounded.
 type Process struct {
-	PID     int
-	memory  []byte
-	tails   [maxThreads]uint64
-	lost    [maxThreads]uint64
-	noPlace uint64
-	tids    map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
-	codes   []Code
-	read    uint64 // bytes of definitions
+	PID      int
+	memory   []byte
+	tails    [maxThreads]uint64
+	lost     [maxThreads]uint64
+	noPlace  uint64
+	threadOf [maxThreads]ownThread
+	tids     map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
+	codes    []Code
+	read     uint64 // bytes of definitions
+}
+
+// ownThread is a thread that a place was found to be of.
+type ownThread struct {
+	inside, tid uint32 // tid 0: it is of another process
 }
 
 // Code is a function.
@@ -151,7 +157,7 @@ func (p *Process) callsOf(i int, most uint64, visit func(Call)) (left, lost uint
 		p.tails[i] = head
 	}
 	p.define()
-	tid := p.tid(*p.int(at + threadTID))
+	tid := p.thread(i)
 	left = head - min(head, p.tails[i]+most)
 	head -= left
 	for ; p.tails[i] != head; p.tails[i]++ {
@@ -160,7 +166,7 @@ func (p *Process) callsOf(i int, most uint64, visit func(Call)) (left, lost uint
 			TID: tid, CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
 			Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
 		}
-		if c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End || c.Code > maxKnown {
+		if tid == 0 || c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End || c.Code > maxKnown {
 			lost++
 			continue
 		}
@@ -175,14 +181,15 @@ func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 	p.define()
 	for i := range p.threads() {
 		at := threadsAt + i*threadBytes
-		tid, depth := p.tid(*p.int(at + threadTID)), min(*p.int(at + threadDepth), maxDepth)
+		tid, depth := p.thread(i), min(*p.int(at + threadDepth), maxDepth)
 		if !p.has(tid) { // its calls have ended with it, at a time that is not known
 			continue
 		}
 		for d := range int(depth) {
 			call := at + threadCalls + d*callBytes
-			if start := int64(*p.word(call + callStart)); start > 0 && start <= closed {
-				visit(Call{TID: tid, Start: start, End: closed, Code: *p.int(call + callCode)})
+			start, code := int64(*p.word(call + callStart)), *p.int(call + callCode)
+			if start > 0 && start <= closed && code <= maxKnown {
+				visit(Call{TID: tid, Start: start, End: closed, Code: code})
 			}
 		}
 	}
@@ -240,6 +247,20 @@ func (p *Process) readTIDs() {
 		inside, _ := strconv.Atoi(ids[len(ids)-1])
 		p.tids[uint32(inside)] = uint32(outside)
 	}
+}
+
+// thread returns the thread that has a place; 0: the process says that it is one of another process.
+func (p *Process) thread(i int) uint32 {
+	inside, known := *p.int(threadsAt + i*threadBytes + threadTID), &p.threadOf[i]
+	if known.inside == inside && inside != 0 {
+		return known.tid
+	}
+	*known = ownThread{inside, p.tid(inside)}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", known.tid))
+	if err == nil && statusField(status, "Tgid") != strconv.Itoa(p.PID) {
+		known.tid = 0
+	}
+	return known.tid
 }
 
 func (p *Process) tid(inside uint32) uint32 {
