@@ -27,7 +27,10 @@ func checkLimits(value string) error {
 }
 
 // limitWords are the words that --limit takes.
-func limitWords() []string { return append(sources.FeatureWords(), sources.Tracepoints) }
+func limitWords() []string {
+	words := slices.DeleteFunc(sources.FeatureWords(), func(word string) bool { return word == sources.PythonCalls }) // the kernel does not write these
+	return append(words, sources.Tracepoints)
+}
 
 // parseLimit reads KIND=RATE.
 func parseLimit(value string) (word string, perSecond uint32, err error) {

@@ -83,6 +83,9 @@ func listFeatures() (all []*listed) {
 		if i < 0 {
 			i = len(all)
 			l := &listed{Name: t.Feature, Flag: "-f " + t.Feature}
+			if t.Feature == sources.PythonCalls {
+				l.Flag += "=PID|NAME"
+			}
 			if group := string(t.Def.Group); group != t.Feature {
 				l.Group = group
 			} else {

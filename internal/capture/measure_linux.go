@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/sources"
 	"wprof/internal/tracepoint"
 )
 
@@ -54,7 +55,7 @@ func (l *lister) recordAll(file string) error {
 	}
 	var words []string
 	for _, s := range l.sources {
-		if s.Here != "no" && strings.HasPrefix(s.Flag, "-f ") && s.Name != tracepoint.Feature && !s.On {
+		if s.Here != "no" && strings.HasPrefix(s.Flag, "-f ") && s.Name != tracepoint.Feature && s.Name != sources.PythonCalls && !s.On {
 			words = append(words, s.Name)
 		}
 	}
