@@ -12,6 +12,9 @@ import (
 	"wprof/internal/proc"
 )
 
+// morePlaces are for threads that begin later. A thread that ends leaves its place to another one.
+const morePlaces = 4
+
 // StartWithin is how long the agent may take to start: then its start does nothing.
 const StartWithin = 2 * time.Second
 
@@ -35,7 +38,7 @@ func attach(pid int) (memory int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	m := &mapper{t: t, c: c, memory: -1}
+	m := &mapper{t: t, c: c, threads: s.threads, memory: -1}
 	if err = t.recheck(); err == nil {
 		err = m.mapAll(q.interpreter)
 	}
@@ -75,13 +78,14 @@ func (s *stopped) await(t *target) (*queue, *tracee, error) {
 
 // mapper maps the agent and the shared memory.
 type mapper struct {
-	t      *target
-	c      *caller
-	memory int      // descriptor of the shared memory; -1: none
-	remote []uint64 // descriptors there
-	agent  uint64
-	maps   [][2]uint64 // what was mapped
-	isSet  bool        // the agent is configured
+	t       *target
+	c       *caller
+	threads map[int]*tracee
+	memory  int      // descriptor of the shared memory; -1: none
+	remote  []uint64 // descriptors there
+	agent   uint64
+	maps    [][2]uint64 // what was mapped
+	isSet   bool        // the agent is configured
 }
 
 func (m *mapper) call(what string, number uint64, args ...uint64) (uint64, error) {
@@ -128,6 +132,11 @@ func (m *mapper) mapAll(interpreter uint64) error {
 		return err
 	}
 	m.memory = fd
+	places := min(len(m.threads)+morePlaces, maxThreads)
+	// Here, so that it counts as the recorder's memory: if there is none, it is no harm to the process.
+	if err := unix.Fallocate(fd, 0, 0, int64(threadsAt+places*threadBytes)); err != nil {
+		return fmt.Errorf("allocate memory for its calls: %w", err)
+	}
 	shared, err := m.mmap(0, sharedBytes, readWrite, unix.MAP_SHARED, remote)
 	if err != nil {
 		return err
@@ -147,7 +156,7 @@ func (m *mapper) mapAll(interpreter uint64) error {
 			return err
 		}
 	}
-	return m.configure(&image, interpreter, shared, alive)
+	return m.configure(&image, interpreter, shared, alive, uint64(places))
 }
 
 // mapAgent maps the agent from memory of its own, which stays as long as the mapping.
@@ -216,7 +225,7 @@ func checkMemory(fd int, size int64) error {
 	return nil
 }
 
-func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64) error {
+func (m *mapper) configure(image *agentImage, interpreter, shared, alive, places uint64) error {
 	t, now := m.t, uint64(proc.Monotonic())
 	var first [8]byte
 	binary.LittleEndian.PutUint64(first[:], now)
@@ -228,7 +237,7 @@ func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64)
 		InUse: 1, Deadline: now + uint64(StartWithin), Shared: shared, SharedBytes: sharedBytes, Alive: alive, Interpreter: interpreter,
 		ClockGettime: t.clockGettime, ThreadGet: f["PyThreadState_Get"], Incref: f["Py_IncRef"], Decref: f["Py_DecRef"], SysGet: f["PySys_GetObject"],
 		GetAttribute: f["PyObject_GetAttrString"], Call: f["PyObject_CallFunction"], NewFunction: f["PyCFunction_NewEx"], AsLong: f["PyLong_AsLong"],
-		ClearError: f["PyErr_Clear"], None: f["_Py_NoneStruct"], Minor: uint64(in.Minor),
+		ClearError: f["PyErr_Clear"], None: f["_Py_NoneStruct"], Minor: uint64(in.Minor), Places: places,
 		Threads: in.Threads, NextThread: in.NextThread, ThreadID: l.threadNumber, Profile: l.profile, Trace: l.trace, Tracing: l.tracing,
 		Cframe: l.cframe, UseTracing: l.useTracing, Frame: l.frame, FrameCode: l.frameCode,
 		CodeName: in.Qualname, CodeFile: in.Filename, CodeLine: in.FirstLine, TextLength: in.TextLength, TextState: in.TextState, TextKind: in.TextKind,

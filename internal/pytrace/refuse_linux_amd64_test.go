@@ -14,6 +14,9 @@ import (
 	"wprof/test/tools"
 )
 
+// fallAsleep is more than the main thread of state.py needs for its last code beside a thread that has the global lock.
+const fallAsleep = 500 * time.Millisecond
+
 // tryAttach returns why a process cannot be traced; "": it can.
 func tryAttach(pid int) string {
 	p, err := Attach(pid)
@@ -38,7 +41,7 @@ func TestRefusedProcesses(t *testing.T) {
 		"of seccomp":       {"filtered", nil, "seccomp filters its system calls"},
 		"with a profiler":  {"profiled", nil, "a profiler is at work in it"},
 		"that is stopped":  {"profiled", func(pid int) { _ = unix.Kill(pid, unix.SIGSTOP); time.Sleep(50 * time.Millisecond) }, "it is stopped by SIGSTOP"},
-		"that is asleep":   {"asleep", nil, "its main thread has not run Python code for 2s"},
+		"that is asleep":   {"asleep", func(int) { time.Sleep(fallAsleep) }, "its main thread has not run Python code for 2s"},
 		"that has ended":   {"asleep", func(pid int) { _ = unix.Kill(pid, unix.SIGKILL); time.Sleep(50 * time.Millisecond) }, "its main thread has ended"},
 		"traced otherwise": {"profiled", func(pid int) { tracer(t, pid) }, "traces it"},
 	} {
@@ -112,6 +115,7 @@ func TestStartMeetsObstacles(t *testing.T) {
 func TestSleeperStaysAsItIs(t *testing.T) {
 	tools.NeedPrivilege(t)
 	p := start(t, "/usr/bin/python3", "state.py", "asleep")
+	time.Sleep(fallAsleep)
 	if got := tryAttach(p.pid()); got == "" {
 		t.Fatal("it has started")
 	}

@@ -5,13 +5,13 @@ const (
 	pageBytes       = 4096
 	maxThreads      = 64
 	maxDepth        = 4096 // calls within each other
-	maxRecords      = 1 << 18
+	maxRecords      = 1 << 17
 	textBytes       = 512
 	maxKnown        = 1 << 14
 	definitionsAt   = pageBytes
 	definitionBytes = 8<<20 - pageBytes
 	threadsAt       = definitionsAt + definitionBytes
-	threadBytes     = 8<<20 + 128<<10
+	threadBytes     = 4<<20 + 128<<10
 	sharedBytes     = threadsAt + maxThreads*threadBytes
 
 	commandClosed = 0
@@ -64,7 +64,7 @@ type config struct {
 	Shared, SharedBytes, Alive                                                                                 uint64
 	Interpreter                                                                                                uint64
 	ClockGettime, ThreadGet, Incref, Decref, SysGet, GetAttribute, Call, NewFunction, AsLong, ClearError, None uint64
-	Minor                                                                                                      uint64
+	Minor, Places                                                                                              uint64
 	Threads, NextThread, ThreadID, Profile, Trace, Tracing, Cframe, UseTracing, Frame, FrameCode               uint64
 	CodeName, CodeFile, CodeLine, TextLength, TextState, TextKind, TextASCII, TextCompact                      uint64
 }

@@ -185,14 +185,14 @@ static struct thread *take_place(u64 id)
 	struct thread *t = 0;
 	u32 i = c->threads;
 
-	if (i < MAX_THREADS) {
+	if (i < config.places) {
 		t = place(i);
 	} else {
 		long pid = syscall3(SYS_getpid, 0, 0, 0);
 
-		for (i = 0; i < MAX_THREADS && !is_free(place(i), pid); i++)
+		for (i = 0; i < config.places && !is_free(place(i), pid); i++)
 			;
-		if (i == MAX_THREADS)
+		if (i == config.places)
 			return 0;
 		t = place(i);
 	}

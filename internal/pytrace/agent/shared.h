@@ -6,7 +6,7 @@
 #define PAGE 4096
 #define MAX_THREADS 64
 #define MAX_DEPTH 4096
-#define RECORDS (1 << 18) /* of a thread that are not read yet */
+#define RECORDS (1 << 17) /* of a thread that are not read yet */
 #define TEXT_BYTES 512
 #define KNOWN_SHIFT 15
 #define KNOWN_SIZE (1 << KNOWN_SHIFT)
@@ -14,7 +14,7 @@
 #define DEFINITIONS_AT PAGE
 #define DEFINITION_BYTES ((8 << 20) - PAGE)
 #define THREADS_AT (DEFINITIONS_AT + DEFINITION_BYTES)
-#define THREAD_BYTES ((8 << 20) + (128 << 10))
+#define THREAD_BYTES ((4 << 20) + (128 << 10))
 #define SHARED_BYTES (THREADS_AT + (u64)MAX_THREADS * THREAD_BYTES)
 #define ORPHANED_NS 5000000000l /* without a heartbeat */
 
@@ -85,6 +85,7 @@ struct config {
 	/* Functions, and None. */
 	u64 clock_gettime, thread_get, incref, decref, sys_get, get_attribute, call, new_function, as_long, clear_error, none;
 	u64 minor;
+	u64 places; /* of threads; memory for more is not allocated, and allocating it here might end the process */
 	/* Offsets. */
 	u64 threads, next_thread, thread_id, profile, trace, tracing, cframe, use_tracing, frame, frame_code;
 	u64 code_name, code_file, code_line, text_length, text_state, text_kind, text_ascii, text_compact;
