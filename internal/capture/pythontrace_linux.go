@@ -64,7 +64,8 @@ type pythonTrace struct {
 	calls     []pythonCall
 	openedAt  int64 // 0: the window has not opened
 	closedAt  int64
-	listed    bool // the calls that were open at the close are in the ring
+	early     []int // processes that removed the agent in the window
+	listed    bool  // the calls that were open at the close are in the ring
 	stopBeat  chan struct{}
 	beating   sync.WaitGroup
 }
@@ -183,10 +184,20 @@ func (t *pythonTrace) shut(at int64) {
 		return
 	}
 	for _, p := range t.processes {
+		if p.IsRetired() {
+			t.early = append(t.early, p.PID)
+		}
 		p.Shut()
 	}
 	time.Sleep(hookTime)
 	t.closedAt = at
+}
+
+func (t *pythonTrace) endedEarly() []int {
+	if t == nil {
+		return nil
+	}
+	return t.early
 }
 
 // close has the processes remove the agent.

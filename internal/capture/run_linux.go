@@ -563,6 +563,9 @@ func (s *session) report() error {
 	if n := s.rec.followFailures; n > 0 {
 		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))
 	}
+	for _, pid := range s.rec.python.endedEarly() {
+		s.inv.Warnf("calls of Python in process %d are missing from some time on: it had no sign of life of the recorder for a while", pid)
+	}
 	if err := s.rec.notAdded; err != nil {
 		s.inv.Warnf("samples, counts or breakpoints of a CPU are missing: %v", err)
 	}
