@@ -32,6 +32,7 @@ type pythonRing struct {
 	generation uint32
 	cpus       int    // that there may be: processes may say anything
 	behind     uint64 // calls that wait outside
+	textAt     int64  // time of texts: not later than the call that has them
 	since      int64  // when it was filled before: what happened earlier is not told any more
 }
 
@@ -80,7 +81,7 @@ func (r *pythonRing) text(s string) uint64 {
 	}
 	if !r.told[id] {
 		r.told[id] = true
-		b := r.record(ringdata.KindText, 0, max(ringdata.TextText+len(s)+1, ringdata.TextSize), r.since, 0, 0)
+		b := r.record(ringdata.KindText, 0, max(ringdata.TextText+len(s)+1, ringdata.TextSize), r.textAt, 0, 0)
 		binary.LittleEndian.PutUint64(b[ringdata.TextID:], id)
 		copy(b[ringdata.TextText:], s)
 	}
@@ -89,6 +90,7 @@ func (r *pythonRing) text(s string) uint64 {
 
 // call appends a call.
 func (r *pythonRing) call(c *pythonCall, opened int64) {
+	r.textAt = min(r.since, c.End)
 	values := r.values(c)
 	flags := uint8(ringdata.FlagSubject)
 	if c.open {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,6 +28,10 @@ const (
 	maxPumped = 1 << 16
 	// pythonInterval is much less than a thread takes to fill its memory, at 5 million calls a second.
 	pythonInterval = 10 * time.Millisecond
+	// maxAhead bounds what waits for slower threads.
+	maxAhead = 50 * time.Millisecond
+	// hookLag is how long a thread may be off its CPU between the end of a call and its record, which is written late after a longer time.
+	hookLag = 5 * time.Millisecond
 	// hookTime is longer than a hook takes that was at work when the window closed.
 	hookTime = 2 * time.Millisecond
 	// retireWithin bounds the wait for processes to remove the agent, which they do at their next call.
@@ -68,6 +73,7 @@ type pythonTrace struct {
 	listed    bool  // the calls that were open at the close are in the ring
 	stopBeat  chan struct{}
 	beating   sync.WaitGroup
+	attaching sync.Mutex // held while processes changes or is read by beat
 }
 
 type pythonCall struct {
@@ -95,6 +101,8 @@ func (s *session) attachPython() error {
 		return nil
 	}
 	chosen := s.cfg.PythonCalls
+	t.beating.Add(1)
+	go t.beat()
 	if chosen.PID != 0 {
 		if err := t.attach(int(chosen.PID)); err != nil {
 			return err
@@ -111,8 +119,6 @@ func (s *session) attachPython() error {
 		}
 	}
 	t.awaitStart(s.inv.Warnf)
-	t.beating.Add(1)
-	go t.beat()
 	return nil
 }
 
@@ -134,12 +140,16 @@ func (t *pythonTrace) attach(pid int) error {
 	if err != nil {
 		return fmt.Errorf("trace Python in process %d: %w", pid, err)
 	}
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	t.processes = append(t.processes, &pythonProcess{Process: p})
 	return nil
 }
 
 // awaitStart leaves out processes in which the agent does not start.
 func (t *pythonTrace) awaitStart(warn func(string, ...any)) {
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	deadline := time.Now().Add(pytrace.StartWithin)
 	t.processes = slices.DeleteFunc(t.processes, func(p *pythonProcess) bool {
 		err := p.Started(deadline)
@@ -161,9 +171,11 @@ func (t *pythonTrace) beat() {
 		case <-t.stopBeat:
 			return
 		case <-tick.C:
+			t.attaching.Lock()
 			for _, p := range t.processes {
 				p.Beat()
 			}
+			t.attaching.Unlock()
 		}
 	}
 }
@@ -230,31 +242,52 @@ func (t *pythonTrace) pump() {
 	if t.openedAt == 0 || len(t.processes) == 0 {
 		return
 	}
-	now := proc.Monotonic()
-	t.calls = t.calls[:0]
-	left, lost := uint64(0), uint64(0)
+	now, limit := proc.Monotonic(), int64(math.MaxInt64)
+	if t.ring.behind > 0 { // threads of which all is read must not run ahead of others
+		limit = t.ring.since + maxAhead.Nanoseconds()
+	}
+	left, lost, complete := uint64(0), uint64(0), int64(math.MaxInt64)
 	for _, p := range t.processes {
-		more, missing := p.Calls(maxPumped/len(t.processes), func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{Call: c, of: p}) })
-		left, lost = left+more, lost+missing
+		got := p.Calls(maxPumped/len(t.processes), limit, func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{Call: c, of: p}) })
+		left, lost, complete = left+got.Left, lost+got.Lost, min(complete, got.Oldest)
 	}
 	if t.closedAt != 0 && left == 0 && !t.listed {
-		t.listed = true
-		for _, p := range t.processes {
+		t.listOpen()
+	}
+	if t.closedAt == 0 {
+		complete = min(complete, now-hookLag.Nanoseconds())
+	}
+	n := t.emit(complete)
+	if lost > 0 {
+		t.ring.lose(lost, min(now, complete))
+	}
+	t.calls = t.calls[:copy(t.calls, t.calls[n:])]
+	t.ring.behind = left + uint64(len(t.calls))
+	t.ring.since = min(now, complete)
+}
+
+// listOpen adds the calls that were open at the close.
+func (t *pythonTrace) listOpen() {
+	t.listed = true
+	for _, p := range t.processes {
+		if !p.IsRetired() {
 			p.OpenCalls(t.closedAt, func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{c, p, true}) })
 		}
 	}
+}
+
+// emit writes the calls that ended before a time, in the order of their ends, and returns how many they are: from that time on calls of other threads
+// may still come.
+func (t *pythonTrace) emit(complete int64) (n int) {
 	byEnd := func(a, b pythonCall) int { return cmp.Compare(a.End, b.End) }
 	if !slices.IsSortedFunc(t.calls, byEnd) {
 		slices.SortStableFunc(t.calls, byEnd)
 	}
-	for i := range t.calls {
-		t.ring.call(&t.calls[i], t.openedAt)
+	for n < len(t.calls) && t.calls[n].End <= complete {
+		t.ring.call(&t.calls[n], t.openedAt)
+		n++
 	}
-	if lost > 0 {
-		t.ring.lose(lost, now)
-	}
-	t.ring.behind = left
-	t.ring.since = now
+	return n
 }
 
 // Producer, Consumer, Committed and Consume implement ring.

@@ -2,6 +2,7 @@ package pytrace
 
 import (
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -32,7 +33,7 @@ func TestProcessMayLie(t *testing.T) {
 				words(threadsAt+i*threadBytes+threadRecords, 512)
 			}
 			calls := 0
-			p.Calls(1000, func(c Call) {
+			p.Calls(1000, math.MaxInt64, func(c Call) {
 				calls++
 				if c.Start < 0 || c.Start > c.End || c.Self < 0 || c.Code > maxKnown || c.TID == 0 {
 					t.Fatalf("%+v", c)

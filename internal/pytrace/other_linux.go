@@ -30,6 +30,12 @@ type Call struct {
 	Code             uint32
 }
 
+// Pumped is what [Process.Calls] has left.
+type Pumped struct {
+	Left, Lost uint64
+	Oldest     int64
+}
+
 // RunHelper does nothing.
 func RunHelper() {}
 
@@ -46,5 +52,6 @@ func (p *Process) Shut()                                      {}
 func (p *Process) Retire()                                    {}
 func (p *Process) Close(time.Time)                            {}
 func (p *Process) Function(uint32) *Code                      { return nil }
-func (p *Process) Calls(int, func(Call)) (left, lost uint64)  { return 0, 0 }
+func (p *Process) IsRetired() bool                            { return false }
+func (p *Process) Calls(int, int64, func(Call)) Pumped        { return Pumped{} }
 func (p *Process) OpenCalls(closed int64, visit func(c Call)) {}

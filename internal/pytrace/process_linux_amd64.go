@@ -3,6 +3,7 @@ package pytrace
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type Process struct {
 	memory   []byte
 	tails    [maxThreads]uint64
 	lost     [maxThreads]uint64
+	ends     [maxThreads]int64 // of the last calls
 	noPlace  uint64
 	threadOf [maxThreads]ownThread
 	tids     map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
@@ -129,51 +131,69 @@ func (p *Process) Function(code uint32) *Code {
 	return &p.codes[code-1]
 }
 
-// Calls calls visit with calls that have ended since the last time, of each thread in their order: a number of them at most, or some more. It returns how
-// many wait, and how many were lost.
-func (p *Process) Calls(most int, visit func(Call)) (left, lost uint64) {
+// Pumped is what [Process.Calls] has left.
+type Pumped struct {
+	Left, Lost uint64 // calls that wait, and that are missing since the last time
+	Oldest     int64  // when the first of those that wait ended; math.MaxInt64: none waits
+}
+
+// Calls calls visit with calls that have ended since the last time and before a limit, of each thread in their order: a number of them at most, or some
+// more.
+func (p *Process) Calls(most int, limit int64, visit func(Call)) (out Pumped) {
+	out.Oldest = math.MaxInt64
 	n := p.threads()
 	for i := range n {
-		more, missing := p.callsOf(i, uint64(max(most/n, 1)), visit)
-		left, lost = left+more, lost+missing
+		p.callsOf(i, uint64(max(most/n, 1)), limit, &out, visit)
 	}
 	noPlace := atomic.LoadUint64(p.word(controlLost))
-	lost += noPlace - p.noPlace
+	out.Lost += min(noPlace-p.noPlace, maxLost)
 	p.noPlace = noPlace
-	return left, lost
+	return out
 }
+
+// maxLost bounds the calls that a process can say are lost, of each thread each time.
+const maxLost = 1 << 24
 
 func (p *Process) threads() int {
 	return int(min(atomic.LoadUint32(p.int(controlThreads)), maxThreads))
 }
 
-func (p *Process) callsOf(i int, most uint64, visit func(Call)) (left, lost uint64) {
+func (p *Process) callsOf(i int, most uint64, limit int64, out *Pumped, visit func(Call)) {
 	at := threadsAt + i*threadBytes
 	head, missing := atomic.LoadUint64(p.word(at+threadHead)), atomic.LoadUint64(p.word(at+threadLost))
 	now := proc.Monotonic() // later than all of these
-	lost = missing - p.lost[i]
+	out.Lost += min(missing-p.lost[i], maxLost)
 	p.lost[i] = missing
 	if head-p.tails[i] > maxRecords { // no agent writes that
 		p.tails[i] = head
 	}
 	p.define()
 	tid := p.thread(i)
-	left = head - min(head, p.tails[i]+most)
-	head -= left
-	for ; p.tails[i] != head; p.tails[i]++ {
-		r := at + threadRecords + int(p.tails[i]%maxRecords)*recordBytes
-		c := Call{
-			TID: tid, CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
-			Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
+	for n := uint64(0); p.tails[i] != head; n++ {
+		c := p.call(at + threadRecords + int(p.tails[i]%maxRecords)*recordBytes)
+		ok := tid != 0 && c.Start >= 0 && c.End >= p.ends[i] && c.Start <= c.End && c.End <= now && c.Self >= 0 && c.Self <= c.End-c.Start && c.Code <= maxKnown
+		if ok && (n >= most || c.End > limit) {
+			out.Left += head - p.tails[i]
+			out.Oldest = min(out.Oldest, c.End)
+			break
 		}
-		if tid == 0 || c.Start < 0 || c.End <= 0 || c.Start > c.End || c.End > now || c.Self < 0 || c.Self > c.End || c.Code > maxKnown {
-			lost++
+		p.tails[i]++
+		if !ok {
+			out.Lost++
 			continue
 		}
+		p.ends[i], c.TID = c.End, tid
 		visit(c)
 	}
-	atomic.StoreUint64(p.word(at+threadTail), head)
-	return left, lost
+	atomic.StoreUint64(p.word(at+threadTail), p.tails[i])
+}
+
+// call reads a record.
+func (p *Process) call(r int) Call {
+	return Call{
+		CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
+		Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
+	}
 }
 
 // OpenCalls calls visit with the calls that have not ended, when the window has closed.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -43,7 +44,7 @@ func record() {
 	p.Open()
 	for {
 		p.Beat()
-		p.Calls(1<<20, func(Call) {})
+		p.Calls(1<<20, math.MaxInt64, func(Call) {})
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -162,7 +163,7 @@ func TestAttachingChangesNothing(t *testing.T) {
 			a := attached(t, p.pid())
 			a.Open()
 			time.Sleep(10 * time.Millisecond)
-			a.Calls(1<<20, func(Call) { calls++ })
+			a.Calls(1<<20, math.MaxInt64, func(Call) { calls++ })
 			a.Close(time.Now().Add(2 * time.Second))
 		}
 		close(stop)
@@ -244,8 +245,7 @@ func count(a *Process, p *program) (counts map[string]int, lost int, open map[st
 		case <-time.After(time.Millisecond):
 		}
 		a.Beat()
-		_, missing := a.Calls(1<<22, into(counts))
-		lost += int(missing)
+		lost += int(a.Calls(1<<22, math.MaxInt64, into(counts)).Lost)
 	}
 	a.Shut()
 	a.OpenCalls(1<<62, into(open))
