@@ -198,6 +198,7 @@ static struct thread *take_place(u64 id)
 	}
 	t->id = id;
 	t->depth = 0;
+	t->dropped = 0;
 	/* The recorder reads the tid when it finds a record of it. */
 	t->tid = syscall3(SYS_gettid, 0, 0, 0);
 	if (i == c->threads)
@@ -267,6 +268,7 @@ static int find_call(struct thread *t, u32 id)
 	if (!depth)
 		return 0;
 	t->lost += t->depth - depth;
+	t->dropped += t->depth - depth;
 	t->depth = depth;
 	return 1;
 }
@@ -285,8 +287,9 @@ static void leave(u64 code, u64 at)
 		t->lost++;
 		return;
 	}
-	if (!find_call(t, id)) { /* it began before the tracing */
-		write_record(t, 0, at, 0, id);
+	if (!find_call(t, id)) { /* it began before the tracing, or its call was dropped, and is counted */
+		if (!t->dropped)
+			write_record(t, 0, at, 0, id);
 		return;
 	}
 	call = &t->calls[--t->depth];

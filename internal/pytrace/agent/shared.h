@@ -69,7 +69,8 @@ struct thread {
 	u64 lost;
 	u32 tid;
 	u32 depth;
-	u64 pad[3];
+	u64 dropped; /* calls whose ends the hook has not seen, as of another stack of a greenlet */
+	u64 pad[2];
 	struct call calls[MAX_DEPTH];
 	struct record records[RECORDS];
 };
