@@ -52,6 +52,10 @@ func attach(pid int) (memory int, err error) {
 	if ended := c.end(); err == nil {
 		err = ended
 	}
+	s.resume()
+	if c.stops {
+		_ = unix.Kill(pid, unix.SIGSTOP)
+	}
 	if err != nil && m.memory >= 0 {
 		_ = unix.Close(m.memory)
 	}
@@ -137,7 +141,7 @@ func (m *mapper) mapAll(interpreter uint64) error {
 	if err := unix.Fallocate(fd, 0, 0, int64(threadsAt+places*threadBytes)); err != nil {
 		return fmt.Errorf("allocate memory for its calls: %w", err)
 	}
-	shared, err := m.mmap(0, sharedBytes, readWrite, unix.MAP_SHARED, remote)
+	shared, err := m.mapShared(remote)
 	if err != nil {
 		return err
 	}
@@ -157,6 +161,26 @@ func (m *mapper) mapAll(interpreter uint64) error {
 		}
 	}
 	return m.configure(&image, interpreter, shared, alive, uint64(places))
+}
+
+// mapShared maps the shared memory, of which a program that locks all its memory must not have every page at once, a core dump none, and a child of
+// fork(2) neither.
+func (m *mapper) mapShared(remote uint64) (shared uint64, err error) {
+	if shared, err = m.mmap(0, sharedBytes, unix.PROT_NONE, unix.MAP_SHARED, remote); err != nil {
+		return 0, err
+	}
+	for _, c := range []struct {
+		what         string
+		number, last uint64
+	}{
+		{"unlock memory", unix.SYS_MUNLOCK, 0}, {"mark memory", unix.SYS_MADVISE, unix.MADV_DONTDUMP}, {"mark memory", unix.SYS_MADVISE, unix.MADV_DONTFORK},
+		{"protect memory", unix.SYS_MPROTECT, readWrite},
+	} {
+		if _, err := m.call(c.what, c.number, shared, sharedBytes, c.last); err != nil {
+			return 0, err
+		}
+	}
+	return shared, nil
 }
 
 // mapAgent maps the agent from memory of its own, which stays as long as the mapping.

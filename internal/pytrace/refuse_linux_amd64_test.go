@@ -38,12 +38,13 @@ func TestRefusedProcesses(t *testing.T) {
 		does  func(pid int)
 		want  string
 	}{
-		"of seccomp":       {"filtered", nil, "seccomp filters its system calls"},
-		"with a profiler":  {"profiled", nil, "a profiler is at work in it"},
-		"that is stopped":  {"profiled", func(pid int) { _ = unix.Kill(pid, unix.SIGSTOP); time.Sleep(50 * time.Millisecond) }, "it is stopped by SIGSTOP"},
-		"that is asleep":   {"asleep", func(int) { time.Sleep(fallAsleep) }, "its main thread has not run Python code for 2s"},
-		"that has ended":   {"asleep", func(pid int) { _ = unix.Kill(pid, unix.SIGKILL); time.Sleep(50 * time.Millisecond) }, "its main thread has ended"},
-		"traced otherwise": {"profiled", func(pid int) { tracer(t, pid) }, "traces it"},
+		"of seccomp":            {"filtered", nil, "seccomp filters its system calls"},
+		"of a thread's seccomp": {"thread-filtered", nil, "seccomp filters its system calls"},
+		"with a profiler":       {"profiled", nil, "a profiler is at work in it"},
+		"that is stopped":       {"profiled", func(pid int) { _ = unix.Kill(pid, unix.SIGSTOP); time.Sleep(50 * time.Millisecond) }, "it is stopped by SIGSTOP"},
+		"that is asleep":        {"asleep", func(int) { time.Sleep(fallAsleep) }, "its main thread has not run Python code for 2s"},
+		"that has ended":        {"asleep", func(pid int) { _ = unix.Kill(pid, unix.SIGKILL); time.Sleep(50 * time.Millisecond) }, "its main thread has ended"},
+		"traced otherwise":      {"profiled", func(pid int) { tracer(t, pid) }, "traces it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, python, "state.py", c.state)

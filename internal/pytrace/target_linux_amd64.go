@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"unsafe"
 
 	"wprof/internal/python"
 )
@@ -120,8 +122,11 @@ func checkStatus(pid int) error {
 	if tracer := statusField(text, "TracerPid"); tracer != "0" {
 		return fmt.Errorf("process %s traces it", tracer)
 	}
-	if mode := statusField(text, "Seccomp"); mode != "0" && mode != "" {
-		return errors.New("seccomp filters its system calls")
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, e := range tasks {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && isFiltered(pid, tid) {
+			return errors.New("seccomp filters its system calls")
+		}
 	}
 	if state := statusField(text, "State"); strings.HasPrefix(state, "Z") {
 		return errors.New("its main thread has ended")
@@ -186,8 +191,8 @@ func (t *target) readFile(m mapping) error {
 	}
 	defer f.Close()
 	in, err := python.Read(f)
-	if errors.Is(err, python.ErrUnknown) {
-		return err
+	if unknown := (*python.UnknownError)(nil); errors.As(err, &unknown) {
+		return unknown
 	}
 	if err != nil {
 		return nil // it has no interpreter
@@ -243,12 +248,19 @@ func (t *target) findAgent(m mapping) error {
 	if m.end-m.start != uint64(len(b)) || readMemory(t.pid, m.start, b) != nil || !bytes.Equal(a.code, b) {
 		return nil
 	}
-	t.agent = m.start
-	var inUse [8]byte
-	if err := readMemory(t.pid, m.start+a.config, inUse[:]); err != nil {
+	var c config
+	inUse, err := readWord(t.pid, m.start+a.config)
+	if err == nil && inUse != 0 {
+		c.Alive, err = readWord(t.pid, m.start+a.config+uint64(unsafe.Offsetof(c.Alive)))
+	}
+	if err != nil {
 		return err
 	}
-	if inUse != [8]byte{} {
+	if alive, err := readWord(t.pid, c.Alive); inUse != 0 && err == nil && alive == 0 {
+		return nil // it is of the process's parent, and does nothing here
+	}
+	t.agent = m.start
+	if inUse != 0 {
 		return errors.New("another recording traces it, or has ended less than 5 s ago, or before its Python ran any code")
 	}
 	return nil

@@ -12,13 +12,17 @@ import (
 )
 
 const (
-	ptraceSeize      = 0x4206
-	ptraceInterrupt  = 0x4207
-	ptraceGetSigmask = 0x420a
-	ptraceSetSigmask = 0x420b
-	ptraceGetRseq    = 0x420f
-	eventStop        = 128
-	maxRounds        = 100
+	ptraceSeize       = 0x4206
+	ptraceInterrupt   = 0x4207
+	ptraceGetSigmask  = 0x420a
+	ptraceSetSigmask  = 0x420b
+	ptraceGetRseq     = 0x420f
+	ptraceGetDispatch = 0x4211 // PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
+	eventStop         = 128
+	// syscallStop is the signal of a stop at a system call, by PTRACE_O_TRACESYSGOOD.
+	syscallStop = unix.SIGTRAP | 0x80
+	maxRounds   = 100
+	userCode64  = 0x33 // the segment of 64-bit code
 )
 
 // tracee is a thread that is stopped.
@@ -62,7 +66,7 @@ func (s *stopped) addThreads() (added bool, err error) {
 		if s.threads[tid] != nil || tid == 0 {
 			continue
 		}
-		err := ptrace(ptraceSeize, tid, 0, 0)
+		err := ptrace(ptraceSeize, tid, 0, unix.PTRACE_O_TRACESYSGOOD)
 		if err == nil {
 			err = ptrace(ptraceInterrupt, tid, 0, 0)
 		}
@@ -105,7 +109,7 @@ var errEnded = errors.New("it has ended")
 // delivered as they would have been.
 func (t *tracee) awaitStop() error {
 	for {
-		status, err := t.wait()
+		status, err := t.wait(stopWithin)
 		if err != nil {
 			return err
 		}
@@ -126,16 +130,18 @@ func (t *tracee) awaitStop() error {
 }
 
 const (
-	// stopWithin bounds the wait for a thread, which may wait in the kernel for a device or for a child of vfork(2).
-	stopWithin = time.Second
+	// stopWithin bounds the wait for a thread, which may wait in the kernel for a device or for a child of vfork(2), while the others are stopped.
+	stopWithin = 200 * time.Millisecond
+	// callWithin bounds the wait for a system call, in the middle of which a thread cannot be left: it has other registers.
+	callWithin = time.Minute
 	// soon is how often a thread is looked after without a pause: most stop within microseconds.
 	soon      = 200
 	stopPause = 50 * time.Microsecond
 )
 
-func (t *tracee) wait() (unix.WaitStatus, error) {
+func (t *tracee) wait(within time.Duration) (unix.WaitStatus, error) {
 	var status unix.WaitStatus
-	deadline := time.Now().Add(stopWithin)
+	deadline := time.Now().Add(within)
 	for n := 0; ; n++ {
 		tid, err := unix.Wait4(t.tid, &status, unix.WALL|unix.WNOHANG, nil)
 		switch {
@@ -161,12 +167,30 @@ func (t *tracee) read() error {
 	return nil
 }
 
-// isUsable reports whether the thread can execute something else and then go on: it is in a system call, or in no restartable sequence, which the
-// kernel would not abort if it found it elsewhere.
-func (t *tracee) isUsable() bool {
-	if int64(t.regs.Orig_rax) >= 0 {
-		return true
+// isUsable reports whether the thread can execute system calls and then go on: nothing filters them, and it is in one already, or in no
+// restartable sequence, which the kernel would not abort if it found the thread elsewhere.
+func (s *stopped) isUsable(t *tracee) bool {
+	if t.regs.Cs != userCode64 || t.isDispatched() || isFiltered(s.pid, t.tid) {
+		return false
 	}
+	return int64(t.regs.Orig_rax) >= 0 || !t.isInSequence()
+}
+
+// isFiltered reports whether seccomp filters a thread's system calls.
+func isFiltered(pid, tid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))
+	mode := statusField(text, "Seccomp")
+	return err == nil && mode != "0" && mode != "" // "": the kernel has no seccomp
+}
+
+// isDispatched reports whether the thread's system calls become signals: prctl(PR_SET_SYSCALL_USER_DISPATCH).
+func (t *tracee) isDispatched() bool {
+	var dispatch struct{ Mode, Selector, Offset, Bytes uint64 }
+	err := ptraceInto(ptraceGetDispatch, t.tid, unsafeSize(&dispatch), unsafePointer(&dispatch))
+	return err == nil && dispatch.Mode != 0
+}
+
+func (t *tracee) isInSequence() bool {
 	var rseq struct {
 		At        uint64
 		Size      uint32
@@ -175,14 +199,14 @@ func (t *tracee) isUsable() bool {
 		_         uint32
 	}
 	if err := ptraceInto(ptraceGetRseq, t.tid, unsafeSize(&rseq), unsafePointer(&rseq)); err != nil {
-		return false
+		return true
 	}
 	if rseq.At == 0 {
-		return true
+		return false
 	}
 	var section [8]byte
 	_, err := unix.PtracePeekData(t.tid, uintptr(rseq.At)+8, section[:])
-	return err == nil && section == [8]byte{}
+	return err != nil || section != [8]byte{}
 }
 
 // resume lets all threads go on.
@@ -201,6 +225,7 @@ type caller struct {
 	at      uint64 // of an instruction syscall
 	mask    uint64
 	changed bool
+	stops   bool // SIGSTOP has come meanwhile, which cannot be blocked
 }
 
 // newCaller blocks the thread's signals, so that none is delivered while it has other registers.
@@ -228,13 +253,8 @@ func (c *caller) call(number uint64, args ...uint64) (uint64, error) {
 		return 0, errEnded
 	}
 	for range 2 { // its entry and its exit
-		if err := ptrace(unix.PTRACE_SYSCALL, c.t.tid, 0, 0); err != nil {
-			return 0, errEnded
-		}
-		if status, err := c.t.wait(); err != nil {
+		if err := c.step(); err != nil {
 			return 0, err
-		} else if !status.Stopped() || status.StopSignal() != unix.SIGTRAP || int(status)>>16 != 0 {
-			return 0, fmt.Errorf("it stopped by %v in a system call", unix.SignalName(status.StopSignal()))
 		}
 	}
 	if err := unix.PtraceGetRegs(c.t.tid, &regs); err != nil {
@@ -244,6 +264,41 @@ func (c *caller) call(number uint64, args ...uint64) (uint64, error) {
 		return 0, unix.Errno(-n)
 	}
 	return regs.Rax, nil
+}
+
+// maxStops bounds the stops for other reasons than a system call.
+const maxStops = 1000
+
+// step goes on to the next entry or exit of a system call. Stops before it are those of SIGSTOP and SIGCONT, which come at any time.
+func (c *caller) step() error {
+	for range maxStops {
+		if err := ptrace(unix.PTRACE_SYSCALL, c.t.tid, 0, 0); err != nil {
+			return errEnded
+		}
+		status, err := c.t.wait(callWithin)
+		if err != nil {
+			return err
+		}
+		if status.StopSignal() == syscallStop {
+			return nil
+		}
+		if err := c.note(status); err != nil {
+			return err
+		}
+	}
+	return errors.New("it is stopped again and again")
+}
+
+// note keeps a signal for the end.
+func (c *caller) note(status unix.WaitStatus) error {
+	switch {
+	case int(status)>>16 == eventStop:
+	case status.StopSignal() == unix.SIGSTOP:
+		c.stops = true
+	default:
+		return fmt.Errorf("it stopped by %v in a system call", unix.SignalName(status.StopSignal()))
+	}
+	return nil
 }
 
 // end gives the thread its registers and signals back, where the kernel decides on the restart of the system call that it was stopped in: at a
@@ -270,12 +325,15 @@ func (c *caller) stopAgain() error {
 		if err := ptrace(unix.PTRACE_CONT, c.t.tid, 0, 0); err != nil {
 			return errEnded
 		}
-		status, err := c.t.wait()
+		status, err := c.t.wait(callWithin)
 		if err != nil {
 			return err
 		}
 		if int(status)>>16 == eventStop {
 			return nil
+		}
+		if err := c.note(status); err != nil {
+			return err
 		}
 		if err := ptrace(ptraceInterrupt, c.t.tid, 0, 0); err != nil {
 			return errEnded
@@ -286,7 +344,7 @@ func (c *caller) stopAgain() error {
 // usable returns a thread that can execute system calls; nil: there is none now.
 func (s *stopped) usable() *tracee {
 	for _, t := range s.threads {
-		if t.isUsable() {
+		if s.isUsable(t) {
 			return t
 		}
 	}

@@ -490,9 +490,10 @@ static void retire(void)
 	config.shared = config.alive = 0;
 	state = IDLE;
 	__atomic_store_n(&config.in_use, 0, __ATOMIC_RELEASE);
-	if (!is_child)
+	if (!is_child) { /* which does not have it, and may have something else there */
 		__atomic_store_n(&((struct control *)memory)->state, STATE_RETIRED, __ATOMIC_RELEASE);
-	syscall3(SYS_munmap, memory, bytes, 0);
+		syscall3(SYS_munmap, memory, bytes, 0);
+	}
 	syscall3(SYS_munmap, alive, PAGE, 0);
 }
 

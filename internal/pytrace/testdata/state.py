@@ -45,16 +45,21 @@ elif state == "deep":
     except RecursionError:
         print("too deep", flush=True)
     print("right", flush=True)
-elif state == "filtered":
+elif state in ("filtered", "thread-filtered"):
     import ctypes
     libc = ctypes.CDLL(None)
-    libc.prctl(38, 1, 0, 0, 0)  # no new privileges
     class Filter(ctypes.Structure):
         _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
     class Program(ctypes.Structure):
         _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(Filter))]
-    one = (Filter * 1)(Filter(6, 0, 0, 0x7fff0000))
-    if libc.prctl(22, 2, ctypes.byref(Program(1, one)), 0, 0):
-        print("seccomp failed", flush=True)
-    print("ready", flush=True)
+    def restrict():
+        one = (Filter * 1)(Filter(6, 0, 0, 0x7fff0000))
+        libc.prctl(38, 1, 0, 0, 0)  # no new privileges
+        if libc.prctl(22, 2, ctypes.byref(Program(1, one)), 0, 0):
+            print("seccomp failed", flush=True)
+        print("ready", flush=True)
+        time.sleep(20)
+    if state == "filtered":
+        restrict()
+    threading.Thread(target=restrict, daemon=True).start()
     sys.stdin.readline()
