@@ -18,10 +18,23 @@ const morePlaces = 4
 // StartWithin is how long the agent may take to start: then its start does nothing.
 const StartWithin = 2 * time.Second
 
+// agentKind is an agent: how it is prepared for a process, and mapped into it.
+type agentKind struct {
+	examine func(*target) error
+	mapAll  func(m *mapper, interpreter uint64) error
+}
+
+func callAgent() agentKind {
+	return agentKind{func(*target) error { return nil }, (*mapper).mapAll}
+}
+
 // attach puts the agent into a process and its start into the queue of pending calls, and returns the memory that is shared with it. It is for
 // a goroutine that is locked to its thread.
-func attach(pid int) (memory int, err error) {
+func attach(pid int, kind agentKind) (memory int, err error) {
 	t, err := examine(pid)
+	if err == nil {
+		err = kind.examine(t)
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -40,10 +53,10 @@ func attach(pid int) (memory int, err error) {
 	}
 	m := &mapper{t: t, c: c, threads: s.threads, memory: -1}
 	if err = t.recheck(); err == nil {
-		err = m.mapAll(q.interpreter)
+		err = kind.mapAll(m, q.interpreter)
 	}
 	if err == nil {
-		err = q.add(m.agent+readImage().start, 0)
+		err = q.add(m.agent+t.image.start, 0)
 	}
 	if err != nil {
 		m.undo()
@@ -111,7 +124,7 @@ func (m *mapper) mmap(at, bytes, protection, flags, fd uint64) (uint64, error) {
 // undo removes what was mapped.
 func (m *mapper) undo() {
 	if m.isSet {
-		_ = writeWord(m.t.pid, m.agent+readImage().config, 0)
+		_ = writeWord(m.t.pid, m.agent+m.t.image.config, 0)
 	}
 	for _, one := range m.maps {
 		_, _ = m.c.call(unix.SYS_MUNMAP, one[0], one[1])
@@ -130,7 +143,7 @@ const (
 )
 
 func (m *mapper) mapAll(interpreter uint64) error {
-	image := readImage()
+	image := m.t.image
 	fd, remote, err := m.makeMemory(sharedBytes)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 
 // RunHelper attaches to a process and ends, if that is what this process was started for.
 func RunHelper() {
-	if len(os.Args) != 2 || os.Args[0] != helperName {
+	if len(os.Args) != 3 || os.Args[0] != helperName {
 		return
 	}
 	// It is short, and nothing may end it in the middle.
@@ -32,13 +32,15 @@ func RunHelper() {
 	pid, err := strconv.Atoi(os.Args[1])
 	memory := -1
 	if err == nil {
-		memory, err = attach(pid)
+		memory, err = attach(pid, kindOf(os.Args[2]))
 	}
 	var rights []byte
 	text := []byte{0}
 	switch {
 	case errors.Is(err, ErrNoPython):
 		text = []byte{'n'}
+	case errors.Is(err, ErrNoTorch):
+		text = []byte{'t'}
 	case err != nil:
 		text = append([]byte{'e'}, err.Error()...)
 	default:
@@ -50,8 +52,22 @@ func RunHelper() {
 	os.Exit(0)
 }
 
+// The agents, as words of the process that attaches.
+const (
+	wordCalls  = "calls"
+	wordTorch  = "torch"
+	wordShapes = "torch-shapes"
+)
+
+func kindOf(word string) agentKind {
+	if word == wordCalls {
+		return callAgent()
+	}
+	return torchAgent(word == wordShapes)
+}
+
 // runHelper attaches to a process by another one, and returns the shared memory.
-func runHelper(pid int) (memory int, err error) {
+func runHelper(pid int, word string) (memory int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("make sockets: %w", err)
@@ -59,7 +75,7 @@ func runHelper(pid int) (memory int, err error) {
 	defer unix.Close(pair[0])
 	there := os.NewFile(uintptr(pair[1]), "socket")
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{helperName, strconv.Itoa(pid)}
+	cmd.Args = []string{helperName, strconv.Itoa(pid), word}
 	cmd.ExtraFiles = []*os.File{there}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -77,6 +93,8 @@ func runHelper(pid int) (memory int, err error) {
 		return -1, errors.New("the process that attaches has ended")
 	case text[0] == 'n':
 		return -1, ErrNoPython
+	case text[0] == 't':
+		return -1, ErrNoTorch
 	case text[0] == 'e':
 		return -1, errors.New(strings.TrimSpace(string(text[1:n])))
 	}

@@ -18,7 +18,7 @@ type agentImage struct {
 	bytes  uint64 // with what follows the code, zeros at first
 }
 
-func readImage() agentImage {
+func readImage(image []byte) agentImage {
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(image[8*i:]) }
 	return agentImage{code: image[:at(2)], start: at(0), config: at(1), bytes: at(3)}
 }

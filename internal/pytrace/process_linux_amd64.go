@@ -51,17 +51,19 @@ type Call struct {
 }
 
 // Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
-func Attach(pid int) (*Process, error) {
-	fd, err := runHelper(pid)
+func Attach(pid int) (*Process, error) { return attachTo(pid, wordCalls, sharedBytes) }
+
+func attachTo(pid int, word string, size int) (*Process, error) {
+	fd, err := runHelper(pid, word)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	if err := checkMemory(fd, sharedBytes); err != nil {
+	if err := checkMemory(fd, int64(size)); err != nil {
 		return nil, err
 	}
 	p := &Process{PID: pid}
-	if p.memory, err = unix.Mmap(fd, 0, sharedBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE); err != nil {
+	if p.memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE); err != nil {
 		return nil, fmt.Errorf("map its memory: %w", err)
 	}
 	p.readTIDs()
@@ -271,7 +273,12 @@ func (p *Process) readTIDs() {
 
 // thread returns the thread that has a place; 0: the process says that it is one of another process.
 func (p *Process) thread(i int) uint32 {
-	inside, known := *p.int(threadsAt + i*threadBytes + threadTID), &p.threadOf[i]
+	return p.ownThread(i, *p.int(threadsAt + i*threadBytes + threadTID))
+}
+
+// ownThread is thread for a place that says which one has it.
+func (p *Process) ownThread(i int, inside uint32) uint32 {
+	known := &p.threadOf[i]
 	if known.inside == inside && inside != 0 {
 		return known.tid
 	}

@@ -52,7 +52,7 @@ func TestSharedStructures(t *testing.T) {
 
 // The image has no addresses in it, and its code ends before what is written begins.
 func TestImage(t *testing.T) {
-	a := readImage()
+	a := readImage(image)
 	if len(a.code)%pageBytes != 0 || a.start == 0 || a.start >= uint64(len(a.code)) || a.config < uint64(len(a.code)) || a.bytes%pageBytes != 0 || a.config+uint64(reflect.TypeFor[config]().Size()) > a.bytes {
 		t.Errorf("code %d, start %d, configuration %d, in all %d", len(a.code), a.start, a.config, a.bytes)
 	}

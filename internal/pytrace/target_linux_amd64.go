@@ -25,7 +25,10 @@ type target struct {
 	syscall      uint64  // address of an instruction syscall
 	zeros        uint64  // address of a byte that is zero: an empty text
 	file         mapping // code of the interpreter
-	agent        uint64  // where an earlier recording has left the agent; 0: it has not
+	library      mapping // code of PyTorch, where its operators are recorded
+	image        agentImage
+	agent        uint64 // where an earlier recording has left the agent; 0: it has not
+	own          uint64 // of the agent for PyTorch, the page that stays with it
 }
 
 // mapping is a line of /proc/PID/maps.
@@ -63,7 +66,7 @@ func examine(pid int) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{pid: pid}
+	t := &target{pid: pid, image: readImage(image)}
 	for _, m := range all {
 		switch {
 		case m.path == "[vdso]":
@@ -91,7 +94,7 @@ func (t *target) recheck() error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(all, t.file) {
+	if !slices.Contains(all, t.file) || t.library.end != 0 && !slices.Contains(all, t.library) {
 		return errors.New("it has become another program")
 	}
 	for _, m := range all {
@@ -243,25 +246,40 @@ const agentPath = "/memfd: (deleted)"
 
 // findAgent finds the agent that an earlier recording has left, if it is the same.
 func (t *target) findAgent(m mapping) error {
-	a := readImage()
+	a := t.image
 	b := make([]byte, len(a.code))
 	if m.end-m.start != uint64(len(b)) || readMemory(t.pid, m.start, b) != nil || !bytes.Equal(a.code, b) {
 		return nil
 	}
-	var c config
+	t.agent = m.start
 	inUse, err := readWord(t.pid, m.start+a.config)
-	if err == nil && inUse != 0 {
-		c.Alive, err = readWord(t.pid, m.start+a.config+uint64(unsafe.Offsetof(c.Alive)))
-	}
 	if err != nil {
 		return err
 	}
-	if alive, err := readWord(t.pid, c.Alive); inUse != 0 && err == nil && alive == 0 {
-		return nil // it is of the process's parent, and does nothing here
+	forked, err := t.isOfParent(inUse)
+	if err != nil || inUse == 0 || forked {
+		return err
 	}
-	t.agent = m.start
-	if inUse != 0 {
-		return errors.New("another recording traces it, or has ended less than 5 s ago, or before its Python ran any code")
+	return errors.New("another recording traces it, or has ended less than 5 s ago, or before its Python ran any code")
+}
+
+// isOfParent reports whether a child of fork(2) has the agent of its parent, which does nothing here. That for calls is then left alone, and another
+// one is mapped.
+func (t *target) isOfParent(inUse uint64) (bool, error) {
+	if t.library.end != 0 {
+		return t.findOwn()
 	}
-	return nil
+	if inUse == 0 {
+		return false, nil
+	}
+	page, err := readWord(t.pid, t.agent+t.image.config+uint64(unsafe.Offsetof(config{}.Alive)))
+	if err != nil {
+		return false, err
+	}
+	alive, err := readWord(t.pid, page)
+	if err == nil && alive == 0 {
+		t.agent = 0
+		return true, nil
+	}
+	return false, nil
 }
