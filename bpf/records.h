@@ -451,6 +451,7 @@ enum rec_type {
 	TYPE_FENCE = 38,
 	TYPE_FENCE_WAIT = 39,
 	TYPE_PYTHON = 40, /* calls of functions of Python, which the recorder writes itself */
+	TYPE_TORCH = 41, /* operators of PyTorch, as these */
 	TYPE_TRACEPOINT = 1 << 16, /* and above: the tracepoints of the recording, by their numbers */
 };
 

@@ -55,7 +55,7 @@ func (a *applier) applyMissing(b []byte, at int64) error {
 		switch number {
 		case 0:
 			l.Cause = format.CauseDefinition
-		case ringdata.TypePython: // in the process's memory, which no CPU owns and no option makes larger
+		case ringdata.TypePython, ringdata.TypeTorch: // in the process's memory, which no CPU owns and no option makes larger
 			l.CPU, l.Cause = format.AllCPUs, format.CauseTable
 		}
 		if err := a.out.lost(at, &l); err != nil {

@@ -212,7 +212,7 @@ func (a *applier) applyTyped(b []byte, at int64, open format.Flags) error {
 
 // typedSubject is the thread of a record. What a process has written itself says nothing of what its CPU ran at that moment.
 func (a *applier) typedSubject(t *sources.Type, b []byte) *thread {
-	if t.Number == ringdata.TypePython {
+	if t.Number == ringdata.TypePython || t.Number == ringdata.TypeTorch {
 		return a.thread(binary.LittleEndian.Uint32(b[ringdata.HdrTID:]))
 	}
 	return a.subject(b)

@@ -50,6 +50,7 @@ type Config struct {
 	Python       bpf.Python
 	pythonSet    bool       // by -f
 	PythonCalls  bpf.Python // whose calls are traced
+	Torch        torchChoice
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
 	Counters     []*format.Counter // what that is on this machine
@@ -324,6 +325,11 @@ func (cfg *Config) setFeatures(lists []string) error {
 					return err
 				}
 			}
+			if name == sources.Torch {
+				if err := cfg.setTorch(details, !off); err != nil {
+					return err
+				}
+			}
 			switch g := groupOf(name); {
 			case name == pythonFeature:
 				cfg.setPython(details, !off)
@@ -373,6 +379,7 @@ func featureDetails() map[string]cli.Details {
 		pythonFeature:   {Check: checkPython},
 
 		sources.PythonCalls: {Check: checkPythonCalls},
+		sources.Torch:       {Check: checkTorch},
 	}
 }
 
@@ -428,7 +435,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
-		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.
@@ -476,7 +483,7 @@ func (cfg *Config) pace() pace {
 			p.bound(c.interval())
 		}
 	}
-	if cfg.PythonCalls.On {
+	if cfg.PythonCalls.On || cfg.Torch.On {
 		p.bound(pythonInterval)
 		p.shortest = time.Millisecond
 	}

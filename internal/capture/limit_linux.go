@@ -28,7 +28,7 @@ func checkLimits(value string) error {
 
 // limitWords are the words that --limit takes.
 func limitWords() []string {
-	words := slices.DeleteFunc(sources.FeatureWords(), func(word string) bool { return word == sources.PythonCalls }) // the kernel does not write these
+	words := slices.DeleteFunc(sources.FeatureWords(), func(word string) bool { return word == sources.PythonCalls || word == sources.Torch }) // the kernel does not write these
 	return append(words, sources.Tracepoints)
 }
 

@@ -86,6 +86,9 @@ func listFeatures() (all []*listed) {
 			if t.Feature == sources.PythonCalls {
 				l.Flag += "=PID|NAME"
 			}
+			if t.Feature == sources.Torch {
+				l.Flag += "[=PID|NAME]"
+			}
 			if group := string(t.Def.Group); group != t.Feature {
 				l.Group = group
 			} else {
@@ -118,8 +121,8 @@ func listFeatures() (all []*listed) {
 // find sets whether the kernel has the source.
 func (l *listed) find(kernel *bpf.Preloaded) {
 	l.Here = "yes"
-	if (l.Name == pythonFeature || l.Name == sources.PythonCalls) && runtime.GOARCH != "amd64" {
-		l.Here, l.Why = "no", "frames and calls of Python are recorded on x86-64 only"
+	if (l.Name == pythonFeature || l.Name == sources.PythonCalls || l.Name == sources.Torch) && runtime.GOARCH != "amd64" {
+		l.Here, l.Why = "no", "frames and calls of Python, and operators of PyTorch, are recorded on x86-64 only"
 	}
 	for _, program := range l.needed {
 		if err := kernel.Lacks(program); err != nil {

@@ -55,7 +55,7 @@ func (l *lister) recordAll(file string) error {
 	}
 	var words []string
 	for _, s := range l.sources {
-		if s.Here != "no" && strings.HasPrefix(s.Flag, "-f ") && s.Name != tracepoint.Feature && s.Name != sources.PythonCalls && !s.On {
+		if s.Here != "no" && strings.HasPrefix(s.Flag, "-f ") && s.Name != tracepoint.Feature && s.Name != sources.PythonCalls && s.Name != sources.Torch && !s.On {
 			words = append(words, s.Name)
 		}
 	}

@@ -33,6 +33,7 @@ type pythonRing struct {
 	cpus       int    // that there may be: processes may say anything
 	behind     uint64 // calls that wait outside
 	textAt     int64  // time of texts: not later than the call that has them
+	base       uint64 // of its ids, which differ from those of other such rings
 	since      int64  // when it was filled before: what happened earlier is not told any more
 }
 
@@ -76,7 +77,7 @@ func (r *pythonRing) text(s string) uint64 {
 		if r.texts == nil {
 			r.texts, r.told = make(map[string]uint64), make(map[uint64]bool)
 		}
-		id = firstPythonText + uint64(len(r.texts))
+		id = firstPythonText + r.base + uint64(len(r.texts))
 		r.texts[s] = id
 	}
 	if !r.told[id] {
@@ -129,11 +130,11 @@ func (r *pythonRing) values(c *pythonCall) (v [callWords]uint64) {
 	return v
 }
 
-// lose appends that calls are missing.
-func (r *pythonRing) lose(n uint64, at int64) {
+// lose appends that records of a type are missing.
+func (r *pythonRing) lose(kind int, n uint64, at int64) {
 	b := r.record(ringdata.KindMissing, 0, ringdata.MissingSize, at, 0, 0)
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.MissingFrom:], uint64(r.since))
 	le.PutUint32(b[ringdata.MissingCause:], ringdata.MissingCauseFull)
-	le.PutUint32(b[ringdata.MissingCounts+4*ringdata.TypePython:], uint32(min(n, 1<<32-1)))
+	le.PutUint32(b[ringdata.MissingCounts+4*kind:], uint32(min(n, 1<<32-1)))
 }

@@ -18,6 +18,7 @@ import (
 	"wprof/internal/glob"
 	"wprof/internal/proc"
 	"wprof/internal/pytrace"
+	"wprof/internal/ringdata"
 	"wprof/internal/sources"
 )
 
@@ -259,7 +260,7 @@ func (t *pythonTrace) pump() {
 	}
 	n := t.emit(complete)
 	if lost > 0 {
-		t.ring.lose(lost, min(now, complete))
+		t.ring.lose(ringdata.TypePython, lost, min(now, complete))
 	}
 	t.calls = t.calls[:copy(t.calls, t.calls[n:])]
 	t.ring.behind = left + uint64(len(t.calls))

@@ -52,6 +52,7 @@ type recorder struct {
 	flight  *flight       // nil: everything is kept
 
 	python     *pythonTrace   // nil: no calls of Python are traced
+	torch      *torchTrace    // nil: no operators of PyTorch are recorded
 	conditions *conditions    // of snapshots; nil: none
 	watched    *conditionSink // nil: none
 	stopping   atomic.Bool    // the window is to close
@@ -119,13 +120,16 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 	if r.python = newPythonTrace(cfg); r.python != nil {
 		rings = append(rings, r.python)
 	}
+	if r.torch = newTorchTrace(cfg); r.torch != nil {
+		rings = append(rings, r.torch)
+	}
 	r.flight = newFlight(cfg.Flight, r.tracer)
 	if r.conditions, err = cfg.conditions(); err != nil {
 		return err
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.sink())
-	if r.python != nil {
-		r.drain.pump = r.python.pump
+	if r.python != nil || r.torch != nil {
+		r.drain.pump = r.pumpPython
 	}
 	if !gatherSoon {
 		r.hotplug.start(r.addCPU, nil)
@@ -141,7 +145,7 @@ func (r *recorder) sink() (to sink) {
 		to = &flightSink{sink: to, flight: r.flight}
 	}
 	if r.conditions != nil {
-		r.watched = newConditionSink(to, r.conditions, r.cfg.Kernel.Rings+1) // one more for calls of Python
+		r.watched = newConditionSink(to, r.conditions, r.cfg.Kernel.Rings+2) // two more for calls of Python and operators of PyTorch
 		to = r.watched
 	}
 	if r.cfg.Counted {
@@ -216,6 +220,7 @@ func (r *recorder) Close() {
 	r.hotplug.close()
 	r.hotplug = nil
 	r.python.close()
+	r.torch.base().close()
 	r.flight.stop()
 	if r.tasks != nil {
 		r.tasks.abandon()
@@ -293,6 +298,7 @@ func (r *recorder) openWindow() error {
 	}
 	r.openedAt = open
 	r.python.open(open)
+	r.torch.base().open(open)
 	r.counts = newProbeCounts(r.cfg, open)
 	switch {
 	case r.command == nil:
@@ -389,6 +395,7 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 		return false, err
 	}
 	r.python.newGeneration()
+	r.torch.base().newGeneration()
 	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Counted from now, not from next: a recorder that was stopped would have to begin several at once.
 	*next = now + r.cfg.Flight.generationEvery().Nanoseconds()
@@ -409,6 +416,7 @@ func (r *recorder) closeWindow() error {
 	}
 	r.closedAt = proc.Monotonic()
 	r.python.shut(r.closedAt)
+	r.torch.base().shut(r.closedAt)
 	r.afterClose()
 	r.drain.closed(r.closedAt)
 	if err := r.tracer.Disarm(); err != nil {

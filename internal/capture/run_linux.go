@@ -188,7 +188,10 @@ func (s *session) prepare() error {
 	if s.rec, err = attach(s.cfg, s.spool, s.command, soon); err != nil {
 		return err
 	}
-	if err := s.attachPython(); err != nil || !soon {
+	if err := s.attachPython(); err != nil {
+		return err
+	}
+	if err := s.attachTorch(); err != nil || !soon {
 		return err
 	}
 	return s.rec.gather()
@@ -565,6 +568,9 @@ func (s *session) report() error {
 	}
 	for _, pid := range s.rec.python.endedEarly() {
 		s.inv.Warnf("calls of Python in process %d are missing from some time on: it had no sign of life of the recorder for a while", pid)
+	}
+	for _, pid := range s.rec.torch.base().endedEarly() {
+		s.inv.Warnf("operators of PyTorch in process %d are missing from some time on: it had no sign of life of the recorder for a while", pid)
 	}
 	if err := s.rec.notAdded; err != nil {
 		s.inv.Warnf("samples, counts or breakpoints of a CPU are missing: %v", err)

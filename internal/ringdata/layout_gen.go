@@ -190,6 +190,7 @@ const (
 	TypeFence       = 38
 	TypeFenceWait   = 39
 	TypePython      = 40
+	TypeTorch       = 41
 	TypeTracepoint  = 65536
 )
 

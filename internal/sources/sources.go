@@ -176,6 +176,6 @@ func FeatureWords() (words []string) {
 // Table returns the types, in the order of their numbers.
 func Table() []Type {
 	return slices.Concat(
-		interruptTypes(), []Type{callType()}, lockTypes(), blockTypes(), moveTypes(), signalTypes(), powerTypes(), memoryTypes(), faultTypes(), ringTypes(), networkTypes(), gpuTypes(), []Type{pythonType()},
+		interruptTypes(), []Type{callType()}, lockTypes(), blockTypes(), moveTypes(), signalTypes(), powerTypes(), memoryTypes(), faultTypes(), ringTypes(), networkTypes(), gpuTypes(), []Type{pythonType(), torchType()},
 	)
 }
