@@ -117,6 +117,9 @@ func (w *view) item(i *tracks.Item, t *thread) {
 	for n := range i.Args {
 		w.argument(&i.Args[n])
 	}
+	if i.Link.ID != 0 {
+		w.link(i.Link)
+	}
 	if i.Stack != nil {
 		w.annotateStack(w.stackOf(i.Stack))
 	}

@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
@@ -22,9 +23,11 @@ type view struct {
 	counters  counterSet
 	sleepers  sleepers
 	cpuNames  []cpuName
-	forks     uint64           // that were drawn
-	crossings uint64           // slices that began in another thread than they ended, that were drawn
-	nodes     map[uint32]int32 // NUMA nodes by CPU
+	forks     uint64                       // that were drawn
+	links     *bounded.Map[uint64, uint64] // numbers of the arrows that lead on from slices, by [tracks.Link.ID]
+	linked    uint64                       // slices from which arrows lead on
+	crossings uint64                       // slices that began in another thread than they ended, that were drawn
+	nodes     map[uint32]int32             // NUMA nodes by CPU
 	occupancy occupancy
 	cores     coreTracks
 	loads     loads
@@ -58,7 +61,7 @@ type taskNames struct {
 
 func newView(t *trace, all *threads, on Options) *view {
 	on.Arrows = on.Arrows || !on.Sched
-	w := &view{trace: t, threads: all, on: on, items: newItems(), cores: newCoreTracks(), loads: newLoads(), processes: newProcesses(), seq: sequence{stale: true, peerNames: on.PeerNames}}
+	w := &view{trace: t, threads: all, on: on, items: newItems(), links: bounded.NewMap[uint64, uint64](maxLinks), cores: newCoreTracks(), loads: newLoads(), processes: newProcesses(), seq: sequence{stale: true, peerNames: on.PeerNames}}
 	w.occupancy.ran = w.ranOn
 	w.rates = newCounterTracks(func(r *counterRow) { w.closeRate(r, w.now/rateNs) })
 	return w

@@ -14,6 +14,7 @@ type Item struct {
 	Interrupts bool
 	// Nests: the slices of the track nest, however many there are.
 	Nests    bool
+	Link     Link
 	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
 	Name     string
 	Type     string  // name of the kind or the event type

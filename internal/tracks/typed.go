@@ -98,6 +98,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	}
 	d.crossThreads(&i, t)
 	key := d.fill(&i, t, e)
+	i.Link = d.link(t, e)
 	if t.shape != format.TypeShape_SHAPE_BEGIN {
 		d.args = i.Args
 	}

@@ -31,8 +31,9 @@ type drawnType struct {
 	counting            int               // the field with counts of the session's counters; -1: none
 	isCounted           bool              // its events stand for many
 	counts              format.CountFields
-	nests               bool // its spans are calls of one thread within each other
-	isEntry             bool // its events are not drawn, because the spans of which they are the entries are
+	nests               bool         // its spans are calls of one thread within each other
+	torch               *torchFields // of operators of PyTorch; nil: it has others
+	isEntry             bool         // its events are not drawn, because the spans of which they are the entries are
 }
 
 // identity identifies an event type in all sections: by its definition without the id.
@@ -112,7 +113,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 	d := &drawnType{
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
 		stack: -1, perTrack: -1, interrupts: def.IsInterrupt(), own: -1, beganBy: -1,
-		nests: string(def.Group) == sources.PythonCalls, isEntry: def.Entry, counting: def.CountersField(),
+		nests: string(def.Group) == sources.PythonCalls || string(def.Group) == sources.Torch, torch: newTorchFields(def), isEntry: def.Entry, counting: def.CountersField(),
 	}
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
