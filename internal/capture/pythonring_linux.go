@@ -28,13 +28,13 @@ type pythonRing struct {
 	bytes      []byte
 	consumed   uint64            // bytes before these
 	texts      map[string]uint64 // ids
-	told       map[uint64]bool   // texts that the generation has
+	defined    map[uint64]bool   // texts that the generation has
 	generation uint32
 	cpus       int    // that there may be: processes may say anything
 	behind     uint64 // calls that wait outside
 	textAt     int64  // time of texts: not later than the call that has them
 	base       uint64 // of its ids, which differ from those of other such rings
-	since      int64  // when it was filled before: what happened earlier is not told any more
+	since      int64  // when it was filled before: what ended earlier has been read
 }
 
 func (r *pythonRing) written() uint64 { return r.consumed + uint64(len(r.bytes)) }
@@ -47,7 +47,7 @@ func (r *pythonRing) consume(n int) {
 // forget has texts written again where they are used: a generation has all that it uses.
 func (r *pythonRing) forget() {
 	r.generation++
-	clear(r.told)
+	clear(r.defined)
 }
 
 // record appends a record of a kind with room for its struct, and returns it.
@@ -75,13 +75,13 @@ func (r *pythonRing) text(s string) uint64 {
 			return 0
 		}
 		if r.texts == nil {
-			r.texts, r.told = make(map[string]uint64), make(map[uint64]bool)
+			r.texts, r.defined = make(map[string]uint64), make(map[uint64]bool)
 		}
 		id = firstPythonText + r.base + uint64(len(r.texts))
 		r.texts[s] = id
 	}
-	if !r.told[id] {
-		r.told[id] = true
+	if !r.defined[id] {
+		r.defined[id] = true
 		b := r.record(ringdata.KindText, 0, max(ringdata.TextText+len(s)+1, ringdata.TextSize), r.textAt, 0, 0)
 		binary.LittleEndian.PutUint64(b[ringdata.TextID:], id)
 		copy(b[ringdata.TextText:], s)

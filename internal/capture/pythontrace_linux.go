@@ -162,7 +162,7 @@ func (t *pythonTrace) awaitStart(warn func(string, ...any)) {
 	})
 }
 
-// beat tells the processes that the recorder lives, also before the window opens and while a round waits for a disk.
+// beat shows the processes that the recorder lives, also before the window opens and while a round waits for a disk.
 func (t *pythonTrace) beat() {
 	defer t.beating.Done()
 	tick := time.NewTicker(beatEvery)

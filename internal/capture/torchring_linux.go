@@ -10,6 +10,7 @@ const operatorWords = 7 // of the fields of an operator, in the table of sources
 
 // operator appends an operator of PyTorch.
 func (r *pythonRing) operator(o *torchOperator, opened int64) {
+	r.textAt = min(r.since, o.End)
 	values := [operatorWords]uint64{r.text(o.Name), r.text(o.Shapes), uint64(o.Scope), uint64(o.Sequence), uint64(o.Forward), uint64(o.Self)}
 	flags := uint8(ringdata.FlagSubject)
 	if o.open {

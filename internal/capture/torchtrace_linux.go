@@ -87,6 +87,8 @@ func (s *session) attachTorch() error {
 		return nil
 	}
 	chosen := s.cfg.Torch
+	t.beating.Add(1)
+	go t.beat()
 	if chosen.PID != 0 {
 		if err := t.attachProcess(int(chosen.PID), chosen.Shapes); err != nil {
 			return err
@@ -105,8 +107,6 @@ func (s *session) attachTorch() error {
 		}
 	}
 	t.awaitStart(s.inv.Warnf)
-	t.beating.Add(1)
-	go t.beat()
 	return nil
 }
 
@@ -115,6 +115,8 @@ func (t *torchTrace) attachProcess(pid int, shapes bool) error {
 	if err != nil {
 		return fmt.Errorf("record operators of PyTorch in process %d: %w", pid, err)
 	}
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	t.processes = append(t.processes, &pythonProcess{Process: p.Process})
 	t.torch[p.Process] = p
 	return nil
@@ -135,26 +137,37 @@ func (t *torchTrace) pump() {
 	if t.openedAt == 0 || len(t.processes) == 0 {
 		return
 	}
-	now := proc.Monotonic()
-	t.operators = t.operators[:0]
-	left, lost := uint64(0), uint64(0)
+	now, lost := proc.Monotonic(), uint64(0)
 	for _, p := range t.processes {
-		more, missing := t.torch[p.Process].Operators(maxPumped/len(t.processes), func(o pytrace.Operator) { t.operators = append(t.operators, torchOperator{o, false}) })
-		left, lost = left+more, lost+missing
+		lost += t.torch[p.Process].Operators(func(o pytrace.Operator) { t.operators = append(t.operators, torchOperator{o, false}) })
 	}
-	if t.closedAt != 0 && left == 0 && !t.listed {
-		t.listed = true
-		for _, p := range t.processes {
+	complete := now - hookLag.Nanoseconds()
+	if t.closedAt != 0 {
+		complete = now
+		t.listOpenOperators()
+	}
+	slices.SortStableFunc(t.operators, func(a, b torchOperator) int { return cmp.Compare(a.End, b.End) })
+	n := 0
+	for ; n < len(t.operators) && t.operators[n].End <= complete; n++ {
+		t.ring.operator(&t.operators[n], t.openedAt)
+	}
+	if lost > 0 {
+		t.ring.lose(ringdata.TypeTorch, lost, complete)
+	}
+	t.operators = t.operators[:copy(t.operators, t.operators[n:])]
+	t.ring.behind = uint64(len(t.operators))
+	t.ring.since = complete
+}
+
+// listOpenOperators adds those that were open at the close, once.
+func (t *torchTrace) listOpenOperators() {
+	if t.listed {
+		return
+	}
+	t.listed = true
+	for _, p := range t.processes {
+		if !p.IsRetired() {
 			t.torch[p.Process].OpenOperators(t.closedAt, func(o pytrace.Operator) { t.operators = append(t.operators, torchOperator{o, true}) })
 		}
 	}
-	slices.SortStableFunc(t.operators, func(a, b torchOperator) int { return cmp.Compare(a.End, b.End) })
-	for i := range t.operators {
-		t.ring.operator(&t.operators[i], t.openedAt)
-	}
-	if lost > 0 {
-		t.ring.lose(ringdata.TypeTorch, lost, now)
-	}
-	t.ring.behind = left
-	t.ring.since = now
 }

@@ -5,7 +5,7 @@ import "wprof/internal/python"
 // layout is where an interpreter keeps what tracing needs beside [python.Layout]: offsets in bytes, of the headers of each release.
 type layout struct {
 	pending       uint64 // the queue of pending calls: in the runtime (3.8), in the interpreter, or from its field ceval.gil on (3.13)
-	breaker       uint64 // what tells a thread to look at the queue: in the runtime (3.8), in the interpreter, or in each thread (3.13)
+	breaker       uint64 // what makes a thread look at the queue: in the runtime (3.8), in the interpreter, or in each thread (3.13)
 	lock          uint64 // in the queue, as the following: a pointer to a semaphore, or a byte (3.13)
 	toDo          uint64 // that there are calls, or how many (3.13)
 	calls         uint64

@@ -73,7 +73,7 @@ func attachTo(pid int, word string, size int) (*Process, error) {
 func (p *Process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.memory[at])) }
 func (p *Process) int(at int) *uint32  { return (*uint32)(unsafe.Pointer(&p.memory[at])) }
 
-// Beat tells the agent that the recorder lives.
+// Beat shows the agent that the recorder lives.
 func (p *Process) Beat() { atomic.StoreUint64(p.word(controlHeartbeat), uint64(proc.Monotonic())) }
 
 var (

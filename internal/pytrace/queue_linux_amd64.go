@@ -63,7 +63,7 @@ func (q *queue) check() error {
 	return nil
 }
 
-// add puts a call into the queue, and tells the threads to look.
+// add puts a call into the queue, and makes the threads look.
 func (q *queue) add(function, arg uint64) error {
 	l, pid := &q.t.layout, q.t.pid
 	first, err1 := readInt(pid, q.at+l.first)
@@ -88,7 +88,7 @@ func (q *queue) add(function, arg uint64) error {
 	} else {
 		toDo = 1
 	}
-	return errors.Join(err, writeInt(pid, q.at+l.next, after), writeInt(pid, q.at+l.toDo, toDo), q.tell())
+	return errors.Join(err, writeInt(pid, q.at+l.next, after), writeInt(pid, q.at+l.toDo, toDo), q.notify())
 }
 
 const (
@@ -96,8 +96,8 @@ const (
 	maxPythonTasks = 1 << 16
 )
 
-// tell sets what makes threads look at the queue.
-func (q *queue) tell() error {
+// notify sets what makes threads look at the queue.
+func (q *queue) notify() error {
 	l, t := &q.t.layout, q.t
 	switch {
 	case l.runtimeQueue:

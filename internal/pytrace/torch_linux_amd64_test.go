@@ -28,15 +28,10 @@ func attachTorch(t *testing.T, pid int, shapes bool) *TorchProcess {
 // take reads all operators.
 func (p *TorchProcess) take(t *testing.T) (all []Operator) {
 	t.Helper()
-	for {
-		left, lost := p.Operators(1<<20, func(o Operator) { all = append(all, o) })
-		if lost != 0 {
-			t.Errorf("%d operators are lost", lost)
-		}
-		if left == 0 {
-			return all
-		}
+	if lost := p.Operators(func(o Operator) { all = append(all, o) }); lost != 0 {
+		t.Errorf("%d operators are lost", lost)
 	}
+	return all
 }
 
 // Each operator is recorded once, with its shapes and its backward function.
@@ -124,7 +119,7 @@ func TestTorchUnderLoad(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 		p.Beat()
-		p.Operators(1<<20, func(Operator) { n++ })
+		p.Operators(func(Operator) { n++ })
 		p.Close(time.Now().Add(time.Second))
 		if !program.retires() {
 			t.Fatal("the agent stays")
@@ -200,7 +195,7 @@ func TestOperatorsOfAnyMemory(t *testing.T) {
 			}
 		}
 		n := 0
-		p.Operators(1<<20, func(Operator) { n++ })
+		p.Operators(func(Operator) { n++ })
 		if n > torchMaxThreads<<8 {
 			t.Fatalf("%d operators", n)
 		}

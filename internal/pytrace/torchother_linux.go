@@ -30,5 +30,5 @@ func AttachTorch(int, bool) (*TorchProcess, error) {
 }
 
 // Operators does nothing, as all that follows.
-func (p *TorchProcess) Operators(int, func(Operator)) (left, lost uint64)  { return 0, 0 }
+func (p *TorchProcess) Operators(func(Operator)) (lost uint64)             { return 0 }
 func (p *TorchProcess) OpenOperators(closed int64, visit func(o Operator)) {}

@@ -15,7 +15,7 @@ type TorchProcess struct {
 	texts   map[string]string
 }
 
-// Operator is an operator of PyTorch that has run, or another range that it tells of.
+// Operator is an operator of PyTorch that has run, or another range that it reports.
 type Operator struct {
 	TID        uint32
 	CPU        uint16
@@ -44,17 +44,16 @@ func AttachTorch(pid int, shapes bool) (*TorchProcess, error) {
 	return &TorchProcess{Process: p, threads: make(map[uint64]uint32), texts: make(map[string]string)}, nil
 }
 
-// Operators calls visit with operators that have ended since the last time, as [Process.Calls] does.
-func (p *TorchProcess) Operators(most int, visit func(Operator)) (left, lost uint64) {
+// Operators calls visit with all operators that have ended since the last time, of each thread in their order, and returns how many were lost.
+func (p *TorchProcess) Operators(visit func(Operator)) (lost uint64) {
 	p.readThreads()
 	for i := range torchMaxThreads {
-		more, missing := p.operatorsOf(i, uint64(max(most/max(len(p.threads), 1), 1)), visit)
-		left, lost = left+more, lost+missing
+		lost += p.operatorsOf(i, visit)
 	}
 	noPlace := atomic.LoadUint64(p.word(torchControlLost))
 	lost += noPlace - p.noPlace
 	p.noPlace = noPlace
-	return left, lost
+	return lost
 }
 
 // readThreads notes which threads PyTorch's numbers are of: backward functions have those of their forward ones.
@@ -73,7 +72,7 @@ func (p *TorchProcess) threadAt(i int) uint32 {
 	return p.ownThread(i, atomic.LoadUint32(p.int(torchThreadsAt+i*torchThreadBytes+torchThreadTID)))
 }
 
-func (p *TorchProcess) operatorsOf(i int, most uint64, visit func(Operator)) (left, lost uint64) {
+func (p *TorchProcess) operatorsOf(i int, visit func(Operator)) (lost uint64) {
 	at := torchThreadsAt + i*torchThreadBytes
 	head, missing := atomic.LoadUint64(p.word(at+torchThreadHead)), atomic.LoadUint64(p.word(at+torchThreadLost))
 	now := proc.Monotonic() // later than all of these
@@ -83,11 +82,9 @@ func (p *TorchProcess) operatorsOf(i int, most uint64, visit func(Operator)) (le
 		p.tails[i] = head
 	}
 	if head == p.tails[i] {
-		return 0, lost
+		return lost
 	}
 	tid := p.threadAt(i)
-	left = head - min(head, p.tails[i]+most)
-	head -= left
 	for ; p.tails[i] != head; p.tails[i]++ {
 		from := at + torchThreadRecords + int(p.tails[i]%torchMaxRecords)*torchRecordBytes
 		o := p.operator(p.memory[from:from+torchRecordBytes], tid)
@@ -98,7 +95,7 @@ func (p *TorchProcess) operatorsOf(i int, most uint64, visit func(Operator)) (le
 		visit(o)
 	}
 	atomic.StoreUint64(p.word(at+torchThreadTail), head)
-	return left, lost
+	return lost
 }
 
 // OpenOperators calls visit with the operators that have not ended, when the window has closed.
