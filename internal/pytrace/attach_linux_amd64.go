@@ -142,6 +142,14 @@ const (
 	anonymous = ^uint64(0)
 )
 
+// allocatePlaces allocates the memory of some places of threads. It counts as the recorder's: if there is none, it is no harm to the process.
+func allocatePlaces(fd, places int) error {
+	if err := unix.Fallocate(fd, 0, 0, int64(threadsAt+places*threadBytes)); err != nil {
+		return fmt.Errorf("allocate memory for its calls: %w", err)
+	}
+	return nil
+}
+
 func (m *mapper) mapAll(interpreter uint64) error {
 	image := m.t.image
 	fd, remote, err := m.makeMemory(sharedBytes)
@@ -150,9 +158,8 @@ func (m *mapper) mapAll(interpreter uint64) error {
 	}
 	m.memory = fd
 	places := min(len(m.threads)+morePlaces, maxThreads)
-	// Here, so that it counts as the recorder's memory: if there is none, it is no harm to the process.
-	if err := unix.Fallocate(fd, 0, 0, int64(threadsAt+places*threadBytes)); err != nil {
-		return fmt.Errorf("allocate memory for its calls: %w", err)
+	if err := allocatePlaces(fd, places); err != nil {
+		return err
 	}
 	shared, err := m.mapShared(remote)
 	if err != nil {
@@ -173,7 +180,7 @@ func (m *mapper) mapAll(interpreter uint64) error {
 			return err
 		}
 	}
-	return m.configure(&image, interpreter, shared, alive, uint64(places))
+	return m.configure(&image, interpreter, shared, alive, places)
 }
 
 // mapShared maps the shared memory, of which a program that locks all its memory must not have every page at once, a core dump none, and a child of
@@ -262,11 +269,12 @@ func checkMemory(fd int, size int64) error {
 	return nil
 }
 
-func (m *mapper) configure(image *agentImage, interpreter, shared, alive, places uint64) error {
+func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64, places int) error {
 	t, now := m.t, uint64(proc.Monotonic())
-	var first [8]byte
-	binary.LittleEndian.PutUint64(first[:], now)
-	if _, err := unix.Pwrite(m.memory, first[:], controlHeartbeat); err != nil {
+	var first [controlBytes]byte
+	binary.LittleEndian.PutUint64(first[controlHeartbeat:], now)
+	binary.LittleEndian.PutUint64(first[controlPlaces:], uint64(places))
+	if _, err := unix.Pwrite(m.memory, first[:], 0); err != nil {
 		return fmt.Errorf("write to its memory: %w", err)
 	}
 	l, in, f := &t.layout, t.in, t.functions
@@ -274,7 +282,7 @@ func (m *mapper) configure(image *agentImage, interpreter, shared, alive, places
 		InUse: 1, Deadline: now + uint64(StartWithin), Shared: shared, SharedBytes: sharedBytes, Alive: alive, Interpreter: interpreter,
 		ClockGettime: t.clockGettime, ThreadGet: f["PyThreadState_Get"], Incref: f["Py_IncRef"], Decref: f["Py_DecRef"], SysGet: f["PySys_GetObject"],
 		GetAttribute: f["PyObject_GetAttrString"], Call: f["PyObject_CallFunction"], NewFunction: f["PyCFunction_NewEx"], AsLong: f["PyLong_AsLong"],
-		ClearError: f["PyErr_Clear"], None: f["_Py_NoneStruct"], Minor: uint64(in.Minor), Places: places,
+		ClearError: f["PyErr_Clear"], None: f["_Py_NoneStruct"], Minor: uint64(in.Minor),
 		Threads: in.Threads, NextThread: in.NextThread, ThreadID: l.threadNumber, Profile: l.profile, Trace: l.trace, Tracing: l.tracing,
 		Cframe: l.cframe, UseTracing: l.useTracing, Frame: l.frame, FrameCode: l.frameCode,
 		CodeName: in.Qualname, CodeFile: in.Filename, CodeLine: in.FirstLine, TextLength: in.TextLength, TextState: in.TextState, TextKind: in.TextKind,

@@ -24,7 +24,7 @@ func TestProcessMayLie(t *testing.T) {
 		}
 	}
 	for range 30 {
-		p := &Process{PID: os.Getpid(), memory: memory}
+		p := &Process{PID: os.Getpid(), fd: -1, memory: memory}
 		for range 3 {
 			words(0, 8)
 			words(definitionsAt, 4096)

@@ -19,6 +19,7 @@ import (
 // Process is a process whose calls are traced. What is read of its memory may be anything: it is checked and bounded.
 type Process struct {
 	PID      int
+	fd       int // of memory
 	memory   []byte
 	tails    [maxThreads]uint64
 	lost     [maxThreads]uint64
@@ -53,16 +54,20 @@ type Call struct {
 // Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
 func Attach(pid int) (*Process, error) { return attachTo(pid, wordCalls, sharedBytes) }
 
-func attachTo(pid int, word string, size int) (*Process, error) {
+func attachTo(pid int, word string, size int) (process *Process, err error) {
 	fd, err := runHelper(pid, word)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	p := &Process{PID: pid, fd: fd}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	}()
 	if err := checkMemory(fd, int64(size)); err != nil {
 		return nil, err
 	}
-	p := &Process{PID: pid}
 	if p.memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE); err != nil {
 		return nil, fmt.Errorf("map its memory: %w", err)
 	}
@@ -122,6 +127,7 @@ func (p *Process) Close(deadline time.Time) {
 		time.Sleep(time.Millisecond)
 	}
 	_ = unix.Munmap(p.memory)
+	_ = unix.Close(p.fd)
 	p.memory = nil
 }
 
@@ -131,6 +137,14 @@ func (p *Process) Function(code uint32) *Code {
 		return nil
 	}
 	return &p.codes[code-1]
+}
+
+// addPlaces doubles the places when half of them are taken: allocating takes some ms for each. If there is no memory for them, calls of more threads are lost, and counted.
+func (p *Process) addPlaces(taken int) {
+	places := int(min(atomic.LoadUint64(p.word(controlPlaces)), maxThreads))
+	if more := min(2*places, maxThreads); 2*taken > places && more > places && allocatePlaces(p.fd, more) == nil {
+		atomic.StoreUint64(p.word(controlPlaces), uint64(more))
+	}
 }
 
 // Pumped is what [Process.Calls] has left.
@@ -144,6 +158,7 @@ type Pumped struct {
 func (p *Process) Calls(most int, limit int64, visit func(Call)) (out Pumped) {
 	out.Oldest = math.MaxInt64
 	n := p.threads()
+	p.addPlaces(n)
 	for i := range n {
 		p.callsOf(i, uint64(max(most/n, 1)), limit, &out, visit)
 	}

@@ -223,6 +223,23 @@ func TestCallsAreCounted(t *testing.T) {
 	})
 }
 
+// Threads that begin while the process is traced get places, more than there were at first. What they call until then is counted as lost.
+func TestThreadsThatBeginLater(t *testing.T) {
+	eachPython(t, func(t *testing.T, python string) {
+		const threads, calls = 40, 1000
+		p := start(t, python, "pool.py", strconv.Itoa(threads))
+		a := attached(t, p.pid())
+		a.Open()
+		p.enter()
+		counts, lost, _ := count(a, p)
+		if got := counts["leaf"]; got > calls*threads || got < calls*threads*3/4 || got+lost < calls*threads {
+			t.Errorf("%d calls and %d lost, want %d", got, lost, calls*threads)
+		}
+		a.Close(time.Now().Add(time.Second))
+		p.end()
+	})
+}
+
 // count counts the calls by function until the program says that they are done, those that are lost, and those that are open then.
 func count(a *Process, p *program) (counts map[string]int, lost int, open map[string]int) {
 	done := make(chan struct{})

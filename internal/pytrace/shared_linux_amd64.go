@@ -31,6 +31,8 @@ const (
 	controlThreads     = 20
 	controlDefinitions = 24
 	controlLost        = 32
+	controlPlaces      = 40
+	controlBytes       = 48
 
 	definitionLine       = 0
 	definitionName       = 4
@@ -64,7 +66,7 @@ type config struct {
 	Shared, SharedBytes, Alive                                                                                 uint64
 	Interpreter                                                                                                uint64
 	ClockGettime, ThreadGet, Incref, Decref, SysGet, GetAttribute, Call, NewFunction, AsLong, ClearError, None uint64
-	Minor, Places                                                                                              uint64
+	Minor                                                                                                      uint64
 	Threads, NextThread, ThreadID, Profile, Trace, Tracing, Cframe, UseTracing, Frame, FrameCode               uint64
 	CodeName, CodeFile, CodeLine, TextLength, TextState, TextKind, TextASCII, TextCompact                      uint64
 }

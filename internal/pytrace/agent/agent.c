@@ -183,22 +183,22 @@ static struct thread *take_place(u64 id)
 {
 	struct control *c = shared();
 	struct thread *t = 0;
-	u32 i = c->threads;
+	u32 i = c->threads, places = __atomic_load_n(&c->places, __ATOMIC_ACQUIRE);
 
-	if (i < config.places) {
+	if (i < places) {
 		t = place(i);
 	} else {
 		long pid = syscall3(SYS_getpid, 0, 0, 0);
 
-		for (i = 0; i < config.places && !is_free(place(i), pid); i++)
+		for (i = 0; i < places && !is_free(place(i), pid); i++)
 			;
-		if (i == config.places)
+		if (i == places)
 			return 0;
 		t = place(i);
 	}
 	t->id = id;
 	t->depth = 0;
-	t->dropped = 0;
+	t->dropped = c->lost != 0; /* it may be in calls for which it had no place */
 	/* The recorder reads the tid when it finds a record of it. */
 	t->tid = syscall3(SYS_gettid, 0, 0, 0);
 	if (i == c->threads)

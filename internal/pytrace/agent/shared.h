@@ -31,6 +31,7 @@ struct control {
 	u32 threads; /* that have a place */
 	u64 definition_bytes;
 	u64 lost; /* ends and beginnings of calls of threads that got no place */
+	u64 places; /* of threads, by the recorder: memory for more is not allocated, and allocating it here might end the process */
 };
 
 struct text {
@@ -86,7 +87,6 @@ struct config {
 	/* Functions, and None. */
 	u64 clock_gettime, thread_get, incref, decref, sys_get, get_attribute, call, new_function, as_long, clear_error, none;
 	u64 minor;
-	u64 places; /* of threads; memory for more is not allocated, and allocating it here might end the process */
 	/* Offsets. */
 	u64 threads, next_thread, thread_id, profile, trace, tracing, cframe, use_tracing, frame, frame_code;
 	u64 code_name, code_file, code_line, text_length, text_state, text_kind, text_ascii, text_compact;
