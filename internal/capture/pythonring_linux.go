@@ -89,26 +89,37 @@ func (r *pythonRing) text(s string) uint64 {
 	return id
 }
 
+// span is a call or an operator.
+type span struct {
+	start, end int64
+	cpu        uint16
+	tid        uint32
+	open       bool
+}
+
 // call appends a call.
 func (r *pythonRing) call(c *pythonCall, opened int64) {
 	r.textAt = min(r.since, c.End)
 	values := r.values(c)
+	r.typed(ringdata.TypePython, span{c.Start, c.End, c.CPU, c.TID, c.open}, values[:], opened)
+}
+
+// typed appends a span of a type, whose last value is whether it began before the window.
+func (r *pythonRing) typed(kind uint32, s span, values []uint64, opened int64) {
 	flags := uint8(ringdata.FlagSubject)
-	if c.open {
+	if s.open {
 		flags |= ringdata.FlagOpen
 	}
-	start := c.Start
-	if start == 0 {
-		start, values[callWords-1] = opened, 1
+	if s.start == 0 {
+		s.start, values[len(values)-1] = opened, 1
 	}
-	cpu := c.CPU
-	if int(cpu) >= r.cpus {
-		cpu = 0
+	if int(s.cpu) >= r.cpus {
+		s.cpu = 0
 	}
-	b := r.record(ringdata.KindTyped, flags, ringdata.TypedSize+8*callWords, c.End, cpu, c.TID)
+	b := r.record(ringdata.KindTyped, flags, ringdata.TypedSize+8*len(values), s.end, s.cpu, s.tid)
 	le := binary.LittleEndian
-	le.PutUint64(b[ringdata.TypedStart:], uint64(start))
-	le.PutUint32(b[ringdata.TypedType:], ringdata.TypePython)
+	le.PutUint64(b[ringdata.TypedStart:], uint64(s.start))
+	le.PutUint32(b[ringdata.TypedType:], kind)
 	for i, v := range values {
 		le.PutUint64(b[ringdata.TypedValues+8*i:], v)
 	}

@@ -11,25 +11,12 @@
  * A call costs two readings of the clock, a look-up of its thread and of its code object, and 32 bytes.
  */
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long u64;
-typedef long s64;
-
+#include "common.h"
 #include "shared.h"
 
-#define SYS_munmap 11
-#define SYS_gettid 186
-#define SYS_tgkill 234
-#define SYS_getpid 39
-#define ESRCH 3
-#define CLOCK_MONOTONIC 1
 #define METH_FASTCALL 0x80
 #define TRACE_CALL 0
 #define TRACE_RETURN 3
-#define CPU_SELECTOR 0x7b /* of the segment whose limit has the number of the CPU, as getcpu(2) reads it */
-#define CPU_MASK 0xfff
 #define LOOK_EVERY 4096 /* calls while the window is closed between two looks at the clock */
 
 enum { IDLE, ACTIVE, RETIRING };
@@ -62,33 +49,9 @@ static void *callbacks[2];
 static int tool;
 static struct known known[KNOWN_SIZE];
 
-static inline long syscall3(long number, long a, long b, long c)
-{
-	long result;
-
-	asm volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-	return result;
-}
-
-static inline u64 word(u64 at)
-{
-	return *(u64 *)at;
-}
-
 static u64 now(void)
 {
-	struct { s64 seconds, ns; } t = {0, 0};
-
-	((int (*)(int, void *))config.clock_gettime)(CLOCK_MONOTONIC, &t);
-	return t.seconds * 1000000000ul + t.ns;
-}
-
-static inline u16 cpu(void)
-{
-	u32 limit = 0;
-
-	asm("lsl %1, %0" : "=r"(limit) : "r"(CPU_SELECTOR));
-	return limit & CPU_MASK;
+	return monotonic(config.clock_gettime);
 }
 
 static inline struct control *shared(void)

@@ -17,23 +17,9 @@
  * had PyTorch's lock, which nobody in the child would release.
  */
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long u64;
-typedef long s64;
-
+#include "../agent/common.h"
 #include "shared.h"
 
-#define SYS_munmap 11
-#define SYS_sched_yield 24
-#define SYS_getpid 39
-#define SYS_gettid 186
-#define SYS_tgkill 234
-#define ESRCH 3
-#define CLOCK_MONOTONIC 1
-#define CPU_SELECTOR 0x7b /* of the segment whose limit has the number of the CPU, as getcpu(2) reads it */
-#define CPU_MASK 0xfff
 #define LOOK_EVERY 4096 /* operators while the window is closed between two looks at the clock */
 #define SEARCH_EVERY 8 /* operators without a place between two searches for one */
 #define YIELDS 1000
@@ -68,33 +54,9 @@ __attribute__((section(".config,\"aw\",@nobits#"))) struct config config;
 static u64 handle; /* of the registered callbacks; 0: there are none */
 static u32 closed_operators, without_place;
 
-static inline long syscall3(long number, long a, long b, long c)
-{
-	long result;
-
-	asm volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-	return result;
-}
-
-static inline u64 word(u64 at)
-{
-	return *(u64 *)at;
-}
-
 static u64 now(void)
 {
-	struct { s64 seconds, ns; } t = {0, 0};
-
-	((int (*)(int, void *))config.clock_gettime)(CLOCK_MONOTONIC, &t);
-	return t.seconds * 1000000000ul + t.ns;
-}
-
-static inline u16 cpu(void)
-{
-	u32 limit = 0;
-
-	asm volatile("lsl %1, %0" : "=r"(limit) : "r"(CPU_SELECTOR));
-	return limit & CPU_MASK;
+	return monotonic(config.clock_gettime);
 }
 
 static inline struct control *shared(void)
