@@ -161,7 +161,7 @@ func (m *mapper) mapAll(interpreter uint64) error {
 	if err := allocatePlaces(fd, places); err != nil {
 		return err
 	}
-	shared, err := m.mapShared(remote)
+	shared, err := m.mapShared(remote, sharedBytes)
 	if err != nil {
 		return err
 	}
@@ -185,8 +185,8 @@ func (m *mapper) mapAll(interpreter uint64) error {
 
 // mapShared maps the shared memory, of which a program that locks all its memory must not have every page at once, a core dump none, and a child of
 // fork(2) neither.
-func (m *mapper) mapShared(remote uint64) (shared uint64, err error) {
-	if shared, err = m.mmap(0, sharedBytes, unix.PROT_NONE, unix.MAP_SHARED, remote); err != nil {
+func (m *mapper) mapShared(remote, bytes uint64) (shared uint64, err error) {
+	if shared, err = m.mmap(0, bytes, unix.PROT_NONE, unix.MAP_SHARED, remote); err != nil {
 		return 0, err
 	}
 	for _, c := range []struct {
@@ -196,7 +196,7 @@ func (m *mapper) mapShared(remote uint64) (shared uint64, err error) {
 		{"unlock memory", unix.SYS_MUNLOCK, 0}, {"mark memory", unix.SYS_MADVISE, unix.MADV_DONTDUMP}, {"mark memory", unix.SYS_MADVISE, unix.MADV_DONTFORK},
 		{"protect memory", unix.SYS_MPROTECT, readWrite},
 	} {
-		if _, err := m.call(c.what, c.number, shared, sharedBytes, c.last); err != nil {
+		if _, err := m.call(c.what, c.number, shared, bytes, c.last); err != nil {
 			return 0, err
 		}
 	}

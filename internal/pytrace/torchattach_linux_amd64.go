@@ -33,12 +33,8 @@ func (tt *torchTarget) mapAll(m *mapper, _ uint64) error {
 	if err := unix.Fallocate(fd, 0, 0, int64(torchThreadsAt+places*torchThreadBytes)); err != nil {
 		return fmt.Errorf("allocate memory for its operators: %w", err)
 	}
-	shared, err := m.mmap(0, torchSharedBytes, readWrite, unix.MAP_SHARED, remote)
+	shared, err := m.mapShared(remote, torchSharedBytes)
 	if err != nil {
-		return err
-	}
-	// Children would keep the memory when all others have let go of it.
-	if _, err := m.call("mark memory", unix.SYS_MADVISE, shared, torchSharedBytes, unix.MADV_DONTFORK); err != nil {
 		return err
 	}
 	if m.t.own == 0 {
