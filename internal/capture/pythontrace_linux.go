@@ -95,31 +95,35 @@ func newPythonTrace(cfg *Config) *pythonTrace {
 	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}}
 }
 
-// attachPython attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns.
+// attachPython attaches to the processes whose calls are traced.
 func (s *session) attachPython() error {
 	t := s.rec.python
 	if t == nil {
 		return nil
 	}
-	chosen := s.cfg.PythonCalls
+	return t.attachTo(s.cfg.PythonCalls, t.attach, s.inv.Warnf, "-f "+sources.PythonCalls+": no process of Python called %s can be traced")
+}
+
+// attachTo attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns, and if
+// there are none, with a message about their names.
+func (t *pythonTrace) attachTo(chosen bpf.Python, attach func(pid int) error, warn func(string, ...any), none string) error {
 	t.beating.Add(1)
 	go t.beat()
 	if chosen.PID != 0 {
-		if err := t.attach(int(chosen.PID)); err != nil {
+		if err := attach(int(chosen.PID)); err != nil {
 			return err
 		}
 	} else {
 		for _, pid := range processesNamed(chosen.Name) {
-			err := t.attach(pid)
-			if err != nil && !errors.Is(err, pytrace.ErrNoPython) {
-				s.inv.Warnf("%v", err)
+			if err := attach(pid); err != nil && !errors.Is(err, pytrace.ErrNoPython) && !errors.Is(err, pytrace.ErrNoTorch) {
+				warn("%v", err)
 			}
 		}
 		if len(t.processes) == 0 {
-			s.inv.Warnf("-f %s: no process of Python called %s can be traced", sources.PythonCalls, proc.Quote(chosen.Name))
+			warn(none, proc.Quote(chosen.Name))
 		}
 	}
-	t.awaitStart(s.inv.Warnf)
+	t.awaitStart(warn)
 	return nil
 }
 
@@ -141,10 +145,14 @@ func (t *pythonTrace) attach(pid int) error {
 	if err != nil {
 		return fmt.Errorf("trace Python in process %d: %w", pid, err)
 	}
+	t.add(p)
+	return nil
+}
+
+func (t *pythonTrace) add(p *pytrace.Process) {
 	t.attaching.Lock()
 	defer t.attaching.Unlock()
 	t.processes = append(t.processes, &pythonProcess{Process: p})
-	return nil
 }
 
 // awaitStart leaves out processes in which the agent does not start.

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -80,34 +79,20 @@ func (t *torchTrace) base() *pythonTrace {
 	return &t.pythonTrace
 }
 
-// attachTorch attaches to the processes that were chosen, as attachPython does.
+// attachTorch attaches to the processes whose operators are recorded. Of all processes few have PyTorch, which their mappings show.
 func (s *session) attachTorch() error {
 	t := s.rec.torch
 	if t == nil {
 		return nil
 	}
 	chosen := s.cfg.Torch
-	t.beating.Add(1)
-	go t.beat()
-	if chosen.PID != 0 {
-		if err := t.attachProcess(int(chosen.PID), chosen.Shapes); err != nil {
-			return err
+	attach := func(pid int) error {
+		if chosen.PID == 0 && !pytrace.HasTorch(pid) {
+			return pytrace.ErrNoTorch
 		}
-	} else {
-		for _, pid := range processesNamed(chosen.Name) {
-			if !pytrace.HasTorch(pid) {
-				continue
-			}
-			if err := t.attachProcess(pid, chosen.Shapes); err != nil && !errors.Is(err, pytrace.ErrNoTorch) {
-				s.inv.Warnf("%v", err)
-			}
-		}
-		if len(t.processes) == 0 {
-			s.inv.Warnf("-f %s: no process of Python called %s has a PyTorch whose operators can be recorded", sources.Torch, proc.Quote(chosen.Name))
-		}
+		return t.attachProcess(pid, chosen.Shapes)
 	}
-	t.awaitStart(s.inv.Warnf)
-	return nil
+	return t.attachTo(chosen.Python, attach, s.inv.Warnf, "-f "+sources.Torch+": no process of Python called %s has a PyTorch whose operators can be recorded")
 }
 
 func (t *torchTrace) attachProcess(pid int, shapes bool) error {
@@ -115,9 +100,7 @@ func (t *torchTrace) attachProcess(pid int, shapes bool) error {
 	if err != nil {
 		return fmt.Errorf("record operators of PyTorch in process %d: %w", pid, err)
 	}
-	t.attaching.Lock()
-	defer t.attaching.Unlock()
-	t.processes = append(t.processes, &pythonProcess{Process: p.Process})
+	t.add(p.Process)
 	t.torch[p.Process] = p
 	return nil
 }

@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -46,22 +44,15 @@ func TestCallsOfPython(t *testing.T) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), func(t *testing.T) {
-			cmd := exec.Command(python, script, strconv.Itoa(pythonRounds))
-			in, _ := cmd.StdinPipe()
-			out, _ := cmd.StdoutPipe()
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = in.Close(); _ = cmd.Wait() }()
-			lines := bufio.NewScanner(out)
-			lines.Scan()
-			capture := tools.Record(t, filepath.Join(t.TempDir(), "calls.wprof"), []string{"--no-stacks", "-f", fmt.Sprintf("py-trace=%d", cmd.Process.Pid)}, func() {
-				for range 2 {
-					_, _ = io.WriteString(in, "\n")
-					lines.Scan()
+			w := tools.StartWorkload(t, exec.Command(python, script, strconv.Itoa(pythonRounds)))
+			w.Until("ready")
+			capture := tools.Record(t, filepath.Join(t.TempDir(), "calls.wprof"), []string{"--no-stacks", "-f", "py-trace=" + w.PIDText()}, func() {
+				for _, next := range []string{"ready", "done"} {
+					w.Send("\n")
+					w.Until(next)
 				}
 			})
-			checkCallsOfPython(t, capture, script, cmd.Process.Pid)
+			checkCallsOfPython(t, capture, script, w.PID())
 			checkFunctionTable(t, capture)
 			if strings.HasPrefix(python, "/usr/bin/") {
 				checkDrawnCalls(t, capture)

@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -38,26 +36,16 @@ func TestOperatorsOfTorch(t *testing.T) {
 	tools.NeedPrivilege(t)
 	python := tools.Torch(t)
 	script, _ := filepath.Abs("../../internal/pytrace/testdata/torchops.py")
-	cmd := exec.Command(python, script, fmt.Sprint(torchRounds))
-	in, _ := cmd.StdinPipe()
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close(); _ = cmd.Wait() }()
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	args := []string{"--no-stacks", "-f", fmt.Sprintf("py-torch=shapes:%d", cmd.Process.Pid)}
-	results := ""
+	w := tools.StartWorkload(t, exec.Command(python, script, fmt.Sprint(torchRounds)))
+	w.Until("ready")
+	args := []string{"--no-stacks", "-f", "py-torch=shapes:" + w.PIDText()}
 	capture := tools.Record(t, filepath.Join(t.TempDir(), "torch.wprof"), args, func() {
-		_, _ = io.WriteString(in, "\n")
-		lines.Scan()
-		results = lines.Text()
+		w.Send("\n")
+		if others := w.Until("60 60"); len(others) > 0 {
+			t.Errorf("the program has computed %s, want 60 60", others)
+		}
 	})
-	if results != "60 60" {
-		t.Errorf("the program has computed %s, want 60 60", results)
-	}
-	checkOperatorsOfTorch(t, capture, cmd.Process.Pid)
+	checkOperatorsOfTorch(t, capture, w.PID())
 	checkDrawnOperators(t, capture)
 	tools.Run(t, "wprof-info", "--check", capture)
 }
