@@ -144,7 +144,7 @@ static __always_inline void start_listed_python(struct python_context *ctx, cons
 }
 
 /* Takes Python's frames of a blocked thread, whose user stack was walked, and notes in its record how many there are. */
-static __always_inline void walk_listed_python(struct task_struct *task, const struct unwind_walk *w, struct rec_blocked *rec)
+static __always_inline void walk_listed_python(struct task_struct *task, struct unwind_walk *w, struct rec_blocked *rec)
 {
 	struct listed_python listed = {.other.task = task};
 	struct python_context *ctx = &listed.context;
@@ -152,6 +152,7 @@ static __always_inline void walk_listed_python(struct task_struct *task, const s
 	const struct python *p;
 	__u64 newest;
 
+	recall_python(w, task);
 	if (!w->python || closed_at == WINDOW_IS_OPEN || !l || !is_python_selected(task))
 		return;
 	ctx->st = &l->st;

@@ -42,28 +42,13 @@ static __always_inline __u64 find_gil(struct other_thread *other, const struct p
 	return 0;
 }
 
-/* The interpreter of a process; NULL: none is known. */
-static __always_inline const struct python *python_in(struct task_struct *task, __u64 *runtime)
-{
-	__u32 slot = task->tgid & (PYTHON_PROCESSES - 1), file;
-	struct python_process *process;
-
-	process = bpf_map_lookup_elem(&python_processes, &slot);
-	if (!process)
-		return NULL;
-	*runtime = process->runtime;
-	file = process->file;
-	if (process->check != python_check(user_seed(task), *runtime, file))
-		return NULL;
-	return bpf_map_lookup_elem(&pythons, &file);
-}
-
 static __always_inline __u64 gil_with(struct other_thread *other, struct task_struct *task, __u64 address)
 {
 	const struct python *p;
 	__u64 runtime = 0;
+	__u32 file = 0;
 
-	p = python_in(task, &runtime);
+	p = python_in(task, &runtime, &file);
 	return p ? find_gil(other, p, runtime, address) : 0;
 }
 
@@ -74,10 +59,10 @@ static __always_inline __u64 gil_with(struct other_thread *other, struct task_st
 static __always_inline __u32 gil_holder(struct other_thread *other, struct task_struct *task, __u64 gil)
 {
 	__u64 runtime = 0, thread = 0, self = 0, tid = 0;
+	__u32 file = 0, locked = 0;
 	const struct python *p;
-	__u32 locked = 0;
 
-	p = python_in(task, &runtime);
+	p = python_in(task, &runtime, &file);
 	if (!p || !read_gil(other, &locked, sizeof(locked), gil + p->gil_locked) || locked != 1)
 		return 0;
 	if (!read_gil(other, &thread, sizeof(thread), gil + p->gil_holder) || !thread)

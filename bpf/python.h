@@ -637,6 +637,38 @@ static __always_inline void remember_runtime(const struct python_stack *st)
 	process->check = check;
 }
 
+/* The interpreter of a process; NULL: none is known. */
+static __always_inline const struct python *python_in(struct task_struct *task, __u64 *runtime, __u32 *file)
+{
+	__u32 slot = task->tgid & (PYTHON_PROCESSES - 1);
+	struct python_process *process = bpf_map_lookup_elem(&python_processes, &slot);
+
+	if (!process)
+		return NULL;
+	*runtime = process->runtime;
+	*file = process->file;
+	if (process->check != python_check(user_seed(task), *runtime, *file))
+		return NULL;
+	return bpf_map_lookup_elem(&pythons, file);
+}
+
+/* A walk that has ended early may not have met the interpreter: it has the one that other walks in its process have met. */
+static __always_inline void recall_python(struct unwind_walk *w, struct task_struct *task)
+{
+	const struct python *p;
+	__u64 runtime = 0;
+	__u32 file = 0;
+
+	if (w->python || w->ended == END_ROOT)
+		return;
+	p = python_in(task, &runtime, &file);
+	if (!p)
+		return;
+	w->python = file + 1;
+	w->python_from = runtime - p->runtime;
+	w->depends_on_more = 1;
+}
+
 #include "callpython.h"
 
 /* Takes Python's frames of the running thread, whose user stack is in the scratch buffer. */
@@ -647,7 +679,10 @@ __noinline int walk_python(struct scratch *s)
 	const struct python *p;
 	__u64 begin = 0;
 
-	if (!python_enabled || !s || !s->walk.python || !is_python_selected(task))
+	if (!python_enabled || !s)
+		return 0;
+	recall_python(&s->walk, task);
+	if (!s->walk.python || !is_python_selected(task))
 		return 0;
 	ctx.st = python_stack_at(s->level);
 	if (!ctx.st)

@@ -89,6 +89,10 @@ func (c *code) looksCut(p *part) *module {
 	if !stacks.EndsEarly(p.end, p.cut, len(p.frames), cut && !c.isGenerated(p)) {
 		return nil
 	}
+	ends = stacks.OutermostNative(ends, len(p.frames), func(i int) bool {
+		definition := c.frames[p.frames[i]].module.definition
+		return definition != nil && definition.Kind == c.interpreted.Kind
+	})
 	return c.frames[p.frames[ends]].module
 }
 

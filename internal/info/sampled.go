@@ -214,6 +214,7 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 	if cut = stacks.EndsEarly(f.end, stack.Cut, max(user, len(stack.Frames)-user), cut); cut {
 		f.deep = false
 	}
+	ends = stacks.OutermostNative(ends, user, func(i int) bool { return l.isPython(stack.Frames[i]) })
 	seen := make(map[*ModuleCount]int)
 	for i, id := range stack.Frames {
 		frame := l.stream.Frame(id)
@@ -242,6 +243,15 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 		f.modules[at].add(one)
 	}
 	return f
+}
+
+func (l *eventReader) isPython(id uint32) bool {
+	frame := l.stream.Frame(id)
+	if frame == nil {
+		return false
+	}
+	m := l.stream.Module(frame.Module)
+	return m != nil && m.Kind == uint32(format.ModuleKind_MODULE_PYTHON)
 }
 
 // function returns the function that a frame's code belongs to, without inlined functions; empty if not known.

@@ -96,6 +96,17 @@ func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	return ends, callers > 0 && callers <= shallow && !startsThread(frame(ends).Function)
 }
 
+// OutermostNative returns the outermost frame that the walk of a stack has reached, from the frame ends on: an interpreter's frames further out
+// come from the interpreter. If there are no others it is ends.
+func OutermostNative(ends, depth int, isInterpreted func(int) bool) int {
+	for i := ends; i < depth; i++ {
+		if !isInterpreted(i) {
+			return i
+		}
+	}
+	return ends
+}
+
 // startsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
 // that Go appends (.abi0) do not count.
 func startsThread(function []byte) bool {

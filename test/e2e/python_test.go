@@ -308,3 +308,47 @@ func TestProcessesMayLieAboutPython(t *testing.T) {
 		}
 	}
 }
+
+// Code that a stack cannot be walked out of, as that of some numeric libraries, is called by the functions of Python that call it.
+func TestPythonCallsCodeWithoutUnwindTables(t *testing.T) {
+	tools.NeedPrivilege(t)
+	library := filepath.Join(t.TempDir(), "bare.so")
+	if out, err := exec.Command("gcc", "-shared", "-nostdlib", "-o", library, "testdata/python/bare.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, python := range tools.Pythons(t) {
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), func(t *testing.T) {
+			program := exec.Command(python, "testdata/python/bare.py")
+			program.Env = append(os.Environ(), "LD_PRELOAD="+library)
+			var w *tools.Workload
+			capture := tools.Record(t, filepath.Join(t.TempDir(), "bare.wprof"), []string{"-f", "py-stacks"}, func() {
+				w = tools.StartWorkload(t, program)
+				w.Until("ready")
+			})
+			for view, want := range map[string]string{
+				"--on-cpu":  ";bare.<module>;bare.computes;getloadavg",
+				"--off-cpu": ";bare.sleeps;sync",
+			} {
+				stacks := tools.Run(t, "wprof-flame", view, "-p", w.PIDText(), capture)
+				of := []byte(want[strings.LastIndexByte(want, ';'):])
+				taken, wrong := 0, 0
+				for stack := range bytes.Lines(stacks) {
+					if bytes.Contains(stack, of) {
+						taken++
+						if !bytes.Contains(stack, []byte(want)) {
+							wrong++
+							t.Logf("%s", stack)
+						}
+					}
+				}
+				if taken == 0 || wrong > 0 {
+					t.Errorf("%s: %d of %d stacks lack %s:\n%s", view, wrong, taken, want, stacks)
+				}
+			}
+			summary := tools.Run(t, "wprof-info", tools.Convert(t, filepath.Join(t.TempDir(), "one.wprof"), "wprof-filter", "-p", w.PIDText(), capture))
+			if !bytes.Contains(summary, []byte("  "+library+"\n")) || bytes.Contains(summary, []byte("  [python]\n")) {
+				t.Errorf("stacks do not end in %s:\n%s", library, summary)
+			}
+		})
+	}
+}
