@@ -22,7 +22,7 @@ func tool() cli.Tool {
 				{Name: "json", Kind: cli.Bool, Usage: "Print the summary, or the report, as one JSON object; docs/wprof-info.md and docs/report.md list the fields."},
 				{Name: "check", Kind: cli.Bool, Mode: true, Usage: "Read everything and print each fault with its byte offset. With any fault the exit status is 4."},
 				{Name: "probes", Kind: cli.Bool, Mode: true, Usage: "List the user-defined probes (wprof-record -U) with events: their number and rate, how long spans were, with a histogram of each, and by key what was counted in the kernel."},
-				{Name: "calls", Kind: cli.Bool, Mode: true, Usage: "List the functions of Python whose calls were traced (wprof-record -f py-trace): how often they were called, and their time with and without the calls that they made."},
+				{Name: "calls", Kind: cli.Bool, Mode: true, Usage: "List the functions of Python and the operators of PyTorch whose calls were traced (wprof-record -f py-trace, -f py-torch): how often they were called, and their time with and without the calls that they made."},
 				{Name: "dump", Kind: cli.Bool, Mode: true, Usage: "Write the stream as text, one event per line."},
 				{Name: "undump", Kind: cli.Bool, Mode: true, Usage: "Read the text of --dump and write the stream, including any faults in the text."},
 			}},

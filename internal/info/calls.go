@@ -19,16 +19,28 @@ const (
 	listedFunctions = 100
 )
 
-// calls is the [timeline.Visitor] that adds up calls of functions of Python.
+// calls is the [timeline.Visitor] that adds up calls of functions of Python and of operators of PyTorch.
 type calls struct {
 	r      *format.Reader
-	found  *bounded.Map[string, *calledFunction]
+	tables []*callTable
 	values []format.Value
 	opened int64
 	window int64 // length of all windows
 	last   int64
-	all    uint64
 	lost   bool
+}
+
+// callTable is what is listed of one feature's calls.
+type callTable struct {
+	feature string
+	what    string // is called
+	of      string
+	found   *bounded.Map[string, *calledFunction]
+	all     uint64
+}
+
+func newCallTable(feature, what, of string) *callTable {
+	return &callTable{feature: feature, what: what, of: of, found: bounded.NewMap[string, *calledFunction](maxFunctions)}
 }
 
 // calledFunction is what is known of a function's calls.
@@ -42,7 +54,9 @@ type calledFunction struct {
 }
 
 func newCalls(r *format.Reader) *calls {
-	return &calls{r: r, found: bounded.NewMap[string, *calledFunction](maxFunctions)}
+	return &calls{r: r, tables: []*callTable{
+		newCallTable(recorded.PythonCalls, "function", "Python"), newCallTable(recorded.Torch, "operator", "PyTorch"),
+	}}
 }
 
 func (c *calls) hasLost() bool { return c.lost }
@@ -70,22 +84,26 @@ func (c *calls) Event(e *format.Event) error {
 		return nil
 	}
 	t := c.r.EventType(e.TypeID())
-	if t.IsLost() || string(t.Group) != recorded.PythonCalls {
+	if t.IsLost() {
+		return nil
+	}
+	i := slices.IndexFunc(c.tables, func(table *callTable) bool { return table.feature == string(t.Group) })
+	if i < 0 {
 		return nil
 	}
 	var ok bool
 	if c.values, ok = t.AppendValues(c.values[:0], e); ok {
-		c.add(e)
+		c.add(c.tables[i], e)
 	}
 	return nil
 }
 
-func (c *calls) add(e *format.Event) {
+func (c *calls) add(to *callTable, e *format.Event) {
 	name, self := "?", int64(0)
 	for i := range c.values {
 		v := &c.values[i]
 		switch string(v.Field.Name) {
-		case "function":
+		case to.what:
 			if text := c.r.Text(v.ID()); text != nil {
 				name = string(text.Text)
 			}
@@ -93,12 +111,12 @@ func (c *calls) add(e *format.Event) {
 			self = v.Int()
 		}
 	}
-	f, found := c.found.Get(name)
+	f, found := to.found.Get(name)
 	if !found {
 		f = &calledFunction{name: name}
-		c.found.Put(name, f)
+		to.found.Put(name, f)
 	}
-	c.all++
+	to.all++
 	f.calls++
 	f.self += self
 	if start, ok := e.Start(); ok {
@@ -111,18 +129,18 @@ func (c *calls) add(e *format.Event) {
 	}
 }
 
-// print prints a row for each function, those with most time of their own first.
+// print prints the tables that have calls, or that there are none.
 func (c *calls) print(w io.Writer, source string) error {
-	all := slices.SortedFunc(c.found.Values(), func(a, b *calledFunction) int {
-		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
-	})
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s of %s of Python in %s\n\n", name(source), cli.Counted(c.all, "call"), cli.Counted(uint64(len(all)), "function"), seconds(c.window))
-	if len(all) > 0 {
-		table(out, functionRows(all[:min(len(all), listedFunctions)]))
+	some := slices.DeleteFunc(slices.Clone(c.tables), func(t *callTable) bool { return t.all == 0 })
+	if len(some) == 0 {
+		some = c.tables[:1]
 	}
-	if more := len(all) - listedFunctions; more > 0 {
-		fmt.Fprintf(out, "  and %s more\n", cli.Grouped(uint64(more)))
+	for i, t := range some {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		t.print(out, source, c.window)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the list of functions: %w", err)
@@ -130,8 +148,22 @@ func (c *calls) print(w io.Writer, source string) error {
 	return nil
 }
 
-func functionRows(all []*calledFunction) [][]string {
-	rows := [][]string{{"calls", "self", "total", "a call", "longest", "open", "function"}}
+// print prints a row for each function, those with most time of their own first.
+func (t *callTable) print(w io.Writer, source string, window int64) {
+	all := slices.SortedFunc(t.found.Values(), func(a, b *calledFunction) int {
+		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
+	})
+	fmt.Fprintf(w, "%s: %s of %s of %s in %s\n\n", name(source), cli.Counted(t.all, "call"), cli.Counted(uint64(len(all)), t.what), t.of, seconds(window))
+	if len(all) > 0 {
+		table(w, functionRows(t.what, all[:min(len(all), listedFunctions)]))
+	}
+	if more := len(all) - listedFunctions; more > 0 {
+		fmt.Fprintf(w, "  and %s more\n", cli.Grouped(uint64(more)))
+	}
+}
+
+func functionRows(what string, all []*calledFunction) [][]string {
+	rows := [][]string{{"calls", "self", "total", "a call", "longest", "open", what}}
 	for _, f := range all {
 		open := ""
 		if f.open > 0 {

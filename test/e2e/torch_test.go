@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"wprof/test/engine"
@@ -47,6 +48,9 @@ func TestOperatorsOfTorch(t *testing.T) {
 	})
 	checkOperatorsOfTorch(t, capture, w.PID())
 	checkDrawnOperators(t, capture)
+	if table := tools.Run(t, "wprof-info", "--calls", capture); !regexp.MustCompile(`(?m)^ *2,000 .* aten::add$`).Match(table) {
+		t.Errorf("the table lacks 2,000 calls of aten::add:\n%s", table)
+	}
 	tools.Run(t, "wprof-info", "--check", capture)
 }
 
