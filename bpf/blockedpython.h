@@ -89,6 +89,14 @@ static __always_inline bool list_python_code(struct python_context *ctx, const s
 	return true;
 }
 
+static __always_inline void find_listed_task(struct python_context *ctx)
+{
+	const struct python *p = python_of(ctx->st);
+
+	if (p)
+		find_task(ctx, true, p);
+}
+
 /*
  * Looks at one more state of the lists until the thread's is found, then at one more frame. A stack that was called from another interpreter has
  * its callers there, in the next state of the thread. One function for both: the verifier follows each bpf_loop() on its own.
@@ -104,9 +112,13 @@ static long next_listed_python(__u32 i, struct listed_python *listed)
 	if (!st->frame && !st->is_walked) {
 		if (st->steps >= PYTHON_SEARCH)
 			return 1;
-		return next_python_thread(st->steps, ctx, true) && !st->frame;
+		if (next_python_thread(st->steps, ctx, true) && !st->frame)
+			return 1;
+		if (st->frame && !st->is_last)
+			find_listed_task(ctx);
+		return 0;
 	}
-	if (!step_python(0, ctx, true)) {
+	if (!step_python(ctx, true)) {
 		st->is_walked = 1;
 		return 0;
 	}
@@ -114,6 +126,7 @@ static long next_listed_python(__u32 i, struct listed_python *listed)
 	if (!p || !st->several || !st->thread || st->is_last)
 		return 1;
 	st->is_last = 1;
+	st->task_frame = 0;
 	st->is_walked = st->steps = 0;
 	st->frame = 0;
 	return !read_python_word(ctx, true, &st->thread, st->thread + p->next_thread);
@@ -139,7 +152,9 @@ static __always_inline void start_listed_python(struct python_context *ctx, cons
 	else if (l->process == st->seed && l->newest == st->interpreter)
 		read_python_word(ctx, true, &st->thread, l->state + p->next_thread - sizeof(st->thread)); /* prev is before next */
 	st->frame = frame_of_state(ctx, true, p, st->thread);
-	if (!st->frame)
+	if (st->frame)
+		find_task(ctx, true, p);
+	else
 		st->thread = 0;
 }
 
@@ -161,7 +176,7 @@ static __always_inline void walk_listed_python(struct task_struct *task, struct 
 		return;
 	start_listed_python(ctx, l, p);
 	newest = ctx->st->interpreter;
-	bpf_loop(2 * (PYTHON_SEARCH + PYTHON_FRAMES), next_listed_python, &listed, 0);
+	bpf_loop(2 * (PYTHON_SEARCH + PYTHON_STEPS), next_listed_python, &listed, 0);
 	if (ctx->st->is_walked && !ctx->st->several) {
 		l->process = ctx->st->seed;
 		l->newest = newest;

@@ -175,7 +175,7 @@ static __always_inline struct unwind_mapping *replace_mapping(struct unwind_walk
 	w->mapping = bounded(mappings_of(w)->next++, UNWIND_MAPPINGS);
 	m = mapping_of(w);
 	m->start = m->end = m->to_offset = m->lacks_table = 0;
-	m->table.pages = m->table.python = 0;
+	m->table.pages = m->table.python = m->table.python_tasks = 0;
 	w->looked_up++;
 	return m;
 }

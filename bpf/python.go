@@ -73,16 +73,21 @@ type pythonFile struct {
 	Ends, Minor                                                              uint8
 	Copy, Copies                                                             uint16
 	TextKind, GILInInterpreter, ByShim                                       uint8
-	_                                                                        [3]uint8
+	Suspended, SuspendedStates, Awaited                                      uint8
+	Type, StackTop, CoroutineFrame, CoroutineState                           uint16
+	SetUsed, SetEntries, SetMask                                             uint16
+	TaskCoroutine, TaskName, AwaitedBy, IsTask, IsSet                        uint16
+	RunningTask                                                              uint32
+	_                                                                        uint32
 }
 
-// addPython stores an interpreter for the programs. It returns its number, and 1; 0: there are too many.
-func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
+// addPython stores an interpreter, or its module _asyncio, for the programs. It returns its number, and 1; 0: there are too many.
+func (u *UnwindTables) addPython(in *python.Interpreter) (uint16, error) {
 	if u.pythons == nil {
 		return 0, nil
 	}
 	if i := slices.IndexFunc(u.python, func(known python.Interpreter) bool { return reflect.DeepEqual(known, *in) }); i >= 0 {
-		return uint32(i) + 1, nil
+		return uint16(i) + 1, nil
 	}
 	number := uint32(len(u.python))
 	if number >= pythonFiles {
@@ -114,11 +119,24 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint32, error) {
 	for i, loop := range in.Loops[:min(len(in.Loops), python.MaxLoops)] {
 		f.Begin[i], f.End[i] = loop.Begin, loop.End
 	}
+	f.addTasks(in)
 	if err := u.pythons.Put(number, f); err != nil {
 		return 0, fmt.Errorf("store a Python interpreter for the kernel programs: %w", err)
 	}
 	u.python = append(u.python, *in)
-	return number + 1, nil
+	return uint16(number) + 1, nil
+}
+
+// addTasks adds where what awaits a task is.
+func (f *pythonFile) addTasks(in *python.Interpreter) {
+	a := &in.Awaiting
+	f.Suspended, f.SuspendedStates, f.Awaited, f.Type, f.StackTop = a.Suspended, a.SuspendedStates, a.Awaited, uint16(a.Type), uint16(a.StackTop)
+	f.CoroutineFrame, f.CoroutineState = uint16(a.CoroutineFrame), uint16(a.CoroutineState)
+	f.SetUsed, f.SetEntries, f.SetMask = uint16(a.SetUsed), uint16(a.SetEntries), uint16(a.SetMask)
+	if t := in.Tasks; t != nil {
+		f.TaskCoroutine, f.TaskName, f.AwaitedBy, f.IsTask, f.IsSet = uint16(t.Coroutine), uint16(t.Name), uint16(t.AwaitedBy), uint16(t.IsTask), uint16(t.IsSet)
+		f.RunningTask = uint32(t.Running)
+	}
 }
 
 // writeListedCode writes the code objects that the iterator over blocked threads has met: see blockedpython.h.

@@ -24,6 +24,7 @@
 #define PYTHON_THREADS 4096
 #define PYTHON_PROCESSES 4096
 #define PYTHON_SEARCH 1024 /* interpreters and threads that are looked at */
+#define PYTHON_STEPS (PYTHON_FRAMES + 2048) /* over frames, and over what awaits them */
 #define PYTHON_PATIENCE 20000 /* ns for each of them, of which one takes about 100 */
 #define PYTHON_PATIENCE_IN_LOOP 1000
 
@@ -53,7 +54,17 @@ struct python {
 	__u8 text_kind;
 	__u8 gil_in_interpreter;
 	__u8 by_shim; /* each instruction is a function: see callpython.h */
-	__u8 pad[3];
+	/* What awaits a task: see taskpython.h. */
+	__u8 suspended, suspended_states; /* the first state of a coroutine that awaits, and how many there are */
+	__u8 awaited; /* bytes before the end of its values: what it awaits */
+	__u16 type; /* in an object */
+	__u16 stack_top; /* in a frame */
+	__u16 coroutine_frame, coroutine_state;
+	__u16 set_used, set_entries, set_mask;
+	/* In a thread, and in a task, as the file with the module _asyncio says. */
+	__u16 task_coroutine, task_name, awaited_by, is_task, is_set;
+	__u32 running_task;
+	__u32 pad_end;
 };
 
 struct {
@@ -119,6 +130,7 @@ static __always_inline __u64 note_python(struct unwind_walk *w, __u64 address, _
 	const struct python *p;
 
 	w->sps[bounded(index, TABLE_FRAMES + 1)] = w->sp;
+	w->python_tasks |= m->table.python_tasks;
 	if (!m->table.python)
 		return 0;
 	p = bpf_map_lookup_elem(&pythons, &number);
@@ -190,6 +202,7 @@ static __always_inline __u64 python_innermost(struct python_context *ctx, const 
 
 	if (!read_python_word(ctx, is_other, &at, thread + p->frame))
 		return 0;
+	ctx->st->thread = thread;
 	if (p->current < 0 || !at)
 		return at;
 	return read_python_word(ctx, is_other, &frame, at + (__u64)p->current) ? frame : 0;
@@ -325,6 +338,18 @@ static __always_inline __u32 copy_python_text(struct python_context *ctx, const 
 	return bounded(*(volatile __u32 *)&t->bytes, limit);
 }
 
+/* Makes the definition of the name of a task. */
+static __always_inline __u32 define_task_name(struct python_stack *st)
+{
+	struct rec_code *def = (struct rec_code *)st->def;
+
+	def->first_line = 0;
+	def->name_kind = st->part.kind;
+	def->name_bytes = bounded(*(volatile __u32 *)&st->part.bytes, PYTHON_TASK_NAME);
+	def->file_kind = def->file_bytes = 0;
+	return bounded(def->name_bytes, PYTHON_TASK_NAME);
+}
+
 /* Makes the definition of the code object in st->code. Returns its bytes of text. */
 static __always_inline __u32 define_python_code(struct python_context *ctx, const bool is_other, const struct python *p)
 {
@@ -336,6 +361,8 @@ static __always_inline __u32 define_python_code(struct python_context *ctx, cons
 
 	def->pid = st->pid;
 	def->minor = p->minor;
+	if (st->is_name)
+		return define_task_name(st);
 	def->first_line = code_word(st, p->first_line) >> (p->first_line & 4) * 8;
 
 	find_python_text(ctx, is_other, p, code_word(st, p->qualname), PYTHON_NAME);
@@ -430,6 +457,7 @@ static __always_inline __u64 read_python_code(struct python_context *ctx, const 
 	qualname = code_word(st, p->qualname);
 	if (filename == qualname)
 		return PYTHON_SHIM;
+	st->is_name = 0;
 	id = mix64(st->seed ^ mix_fast(code) ^ filename);
 	id = mix64(id ^ qualname);
 	id = mix64(id ^ code_word(st, p->lines));
@@ -551,17 +579,23 @@ static __always_inline void note_shim(struct python_stack *st)
 	*(volatile __u32 *)&st->calls = call + (call < PYTHON_CALLS - 1);
 }
 
-static __always_inline long step_python(__u32 i, struct python_context *ctx, const bool is_other)
+#include "taskpython.h"
+
+static __always_inline long step_python(struct python_context *ctx, const bool is_other)
 {
 	struct python_stack *st = ctx->st;
 	const struct python *p;
 	__u64 word;
 
-	if (!st || i >= PYTHON_FRAMES || *(volatile __u32 *)&st->count >= PYTHON_FRAMES)
+	if (!st || *(volatile __u32 *)&st->count >= PYTHON_FRAMES)
 		return 1;
 	p = python_of(st);
 	if (!p)
 		return 1;
+	if (st->awaits) {
+		step_task(ctx, is_other, p);
+		return 0;
+	}
 	st->ended = PYTHON_WHOLE;
 	if (!st->frame)
 		return 1;
@@ -570,6 +604,7 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 		return 1;
 	st->ended = PYTHON_DEEPER;
 	note_frame(st);
+	st->awaits = st->frame == st->task_frame;
 	st->frame = frame_word(st, p->previous);
 	if (p->ends == PYTHON_ENDS_BEFORE_SHIM && frame_owner(st, p) >= PYTHON_OWNED_BY_C) {
 		end_python_run(st);
@@ -587,7 +622,7 @@ static __always_inline long step_python(__u32 i, struct python_context *ctx, con
 
 static long python_step(__u32 i, struct python_context *ctx)
 {
-	return step_python(i, ctx, false);
+	return step_python(ctx, false);
 }
 
 /* Prepares a walk over the frames of a thread, whose native stack was walked. */
@@ -603,6 +638,9 @@ static __always_inline const struct python *begin_python(struct python_stack *st
 	st->hash = 0;
 	st->walks++;
 	st->calls = 0;
+	st->tasks_of = w->python_tasks;
+	st->task_frame = 0;
+	st->awaits = 0;
 	st->seed = user_seed(task);
 	st->pid = task->tgid;
 	st->tid = task->pid;
@@ -694,14 +732,17 @@ __noinline int walk_python(struct scratch *s)
 		return 0;
 	remember_runtime(ctx.st);
 	start_python(&ctx, p, s->walk.in_python_loop);
-	if (ctx.st->frame)
-		bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
+	if (ctx.st->frame) {
+		find_task(&ctx, false, p);
+		bpf_loop(PYTHON_STEPS, python_step, &ctx, 0);
+	}
 	/* One that was called from another interpreter has its callers there. */
 	if (ctx.st->several && ctx.st->thread) {
 		read_python_word(&ctx, false, &ctx.st->thread, ctx.st->thread + p->next_thread);
+		ctx.st->task_frame = 0;
 		bpf_loop(PYTHON_SEARCH, python_next_thread, &ctx, 0);
 		if (ctx.st->frame)
-			bpf_loop(PYTHON_FRAMES + 1, python_step, &ctx, 0);
+			bpf_loop(PYTHON_STEPS, python_step, &ctx, 0);
 	}
 	s->python = python_end(ctx.st);
 	mark_calls(s, ctx.st);

@@ -12,6 +12,7 @@ const volatile bool python_enabled;
 #define PYTHON_NAME 256	   /* powers of two: one more than the bytes that are kept */
 #define PYTHON_FILE 512
 #define PYTHON_LINES 4096
+#define PYTHON_TASK_NAME 64
 
 #define PYTHON_WORDS 2048 /* a power of two */
 #define PYTHON_KNOWN 64	  /* a power of two */
@@ -53,6 +54,21 @@ struct python_stack {
 	__u64 walks; /* that were written here */
 	__u32 calls; /* in shims, of interpreters whose loop is found by them */
 	__u32 pad;
+	/* The tasks that await the running one: taskpython.h. */
+	__u64 running, task;
+	__u64 task_frame; /* the outermost frame that the running task executes; 0: none */
+	__u64 name; /* of the task */
+	__u64 got, also; /* what was read last: the programs' stacks have no room for it on Linux 6.1 */
+	__u64 coroutine, coroutine_type, suspended;
+	__u64 entry;	   /* of a set */
+	__u64 entries;	   /* of it that were not looked at */
+	__u64 marked;	   /* a task that was met, so that a circle is seen */
+	__u32 tasks_of;	   /* number in pythons of the file that says where they are, and 1 */
+	__u16 tasks, coroutines; /* that were met */
+	__u8 awaits;	   /* the next step is one over these tasks */
+	__u8 is_new;	   /* the coroutine is the first one of its task */
+	__u8 is_name;	   /* what is defined is the name of a task, which is in text */
+	__u8 pads[5];
 	__u64 shims[PYTHON_CALLS]; /* where the outermost frames of calls of the loop are, which are none of Python's */
 	struct python_known known[PYTHON_KNOWN];
 	/* The definition of a code object. */

@@ -305,8 +305,17 @@ enum rec_python_word {
 	PYTHON_FAR = 0xffffe,	 /* here or beyond */
 	PYTHON_BEFORE = 0xfffff, /* before the first instruction */
 	PYTHON_ENDS = 1 << 20,	 /* it is the outermost that its call of the loop executes */
-	PYTHON_FRAME = 1 << 21,	 /* else the call has no frame */
+	PYTHON_FRAME = 1 << 21,	 /* else the call has no frame, and the word may be one of those below */
 	PYTHON_CODE_SHIFT = 22,
+	/*
+	 * The frames that follow, up to the next of these words or the end of the call, are of coroutines of a task that awaits the one before, and has
+	 * an id as a code object if it has a name. They are in reverse order: the one that waits is the last. The first of these words follows
+	 * the running task.
+	 */
+	PYTHON_TASK = 1,
+	PYTHON_TASK_SEVERAL = 2, /* several tasks await the one before: none of them follows */
+	PYTHON_TASK_DEEPER = 3,	 /* more tasks await it than are followed */
+	PYTHON_TASK_MASK = 3,
 };
 
 /* How the characters of a str are stored. */

@@ -41,7 +41,10 @@ type UnwindFile struct {
 func VDSO() UnwindFile { return UnwindFile{Device: math.MaxUint32} }
 
 // unwindTable mirrors struct unwind_table.
-type unwindTable struct{ First, Pages, PagesAt, RowsAt, RulesAt, Used, Unreadable, Python uint32 }
+type unwindTable struct {
+	First, Pages, PagesAt, RowsAt, RulesAt, Used, Unreadable uint32
+	Python, PythonTasks                                      uint16
+}
 
 // MissedMapping is a mapping of a file that has no table: struct missed_mapping.
 type MissedMapping struct {
@@ -127,8 +130,8 @@ func (u *UnwindTables) Missed() (map[UnwindFile]MissedMapping, error) {
 var ErrUnwindFull = errors.New("the memory for unwind tables is full")
 
 // Add stores the table of a file for the programs; nil: the file has none. It returns the files whose tables it has removed to make
-// room: those that were used least recently, and not in the current generation. in is the Python interpreter in the file; nil: there is
-// none. isNeeded: the table counts as used in this generation.
+// room: those that were used least recently, and not in the current generation. in is what the file has of a Python interpreter; nil: it
+// has nothing. isNeeded: the table counts as used in this generation.
 func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpreter, isNeeded bool) (removed []UnwindFile, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -144,8 +147,15 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpre
 		u.idle[file] = entry.Used
 	}
 	if in != nil {
-		if entry.Python, err = u.addPython(in); err != nil {
+		number, err := u.addPython(in)
+		if err != nil {
 			return nil, err
+		}
+		if len(in.Loops) > 0 {
+			entry.Python = number
+		}
+		if in.Tasks != nil {
+			entry.PythonTasks = number
 		}
 	}
 	if t != nil && len(t.Pages) > 0 {

@@ -14,7 +14,8 @@ struct unwind_table {
 	__u32 rules_at;
 	__u32 used; /* generation in which it was last used */
 	__u32 unreadable; /* none could be made */
-	__u32 python; /* the number of the file in pythons, and 1; 0: it has no interpreter */
+	/* The number of the file in pythons, and 1, if it has an interpreter, and if it has the module that runs tasks; else 0. */
+	__u16 python, python_tasks;
 };
 
 /* An executable mapping, and what is added to its addresses for the offset in the file. */
@@ -71,6 +72,7 @@ struct unwind_walk {
 	__u64 python_from;  /* what is added to offsets in the interpreter's file */
 	__u32 python;	    /* as in the table of the interpreter's file, if a frame is in it */
 	__u8 in_python_loop; /* a frame executes bytecode */
+	__u16 python_tasks; /* as in the table of the file of a frame that may run a task */
 	struct return_instance *probed; /* the innermost call that is not in the walk yet, with a uretprobe; NULL: none */
 	/* From here on it stays for later walks. */
 	__u64 walks;

@@ -30,5 +30,12 @@ func (k ModuleKey) BuildID() (ModuleKey, bool) {
 	return ModuleKey{kind: k.kind, build: k.build}, k.build != ""
 }
 
-// IsPython reports whether a module, which may be nil, has functions of Python.
-func (m *Module) IsPython() bool { return ModuleKind(m.GetKind()) == ModuleKind_MODULE_PYTHON }
+// IsPython reports whether a module, which may be nil, has functions of Python, or coroutines that await them.
+func (m *Module) IsPython() bool {
+	return ModuleKind(m.GetKind()) == ModuleKind_MODULE_PYTHON || m.IsAwaiting()
+}
+
+// IsAwaiting reports whether a module, which may be nil, has coroutines of Python that do not run.
+func (m *Module) IsAwaiting() bool {
+	return ModuleKind(m.GetKind()) == ModuleKind_MODULE_PYTHON_AWAITING
+}

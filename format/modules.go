@@ -46,5 +46,10 @@ func ModuleKinds() []ModuleKindInfo {
 			Kind: ModuleKind_MODULE_PYTHON, Name: "python", User: true, Doc: "functions of Python, which an interpreter executes",
 			Path: "[python]", Offset: "a number that only the same line of the same function has",
 		},
+		{
+			Kind: ModuleKind_MODULE_PYTHON_AWAITING, Name: "python_awaiting", User: true,
+			Doc:  "coroutines of Python that do not run: their tasks await that of the frames inside of them; and, in brackets, where the frames of a task begin",
+			Path: "[python awaiting]", Offset: "as of python",
+		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// Major and Minor are the version that this package writes. Readers take any minor of their major.
 	Major = 1
-	Minor = 16
+	Minor = 17
 	// Features are the required features that this package supports, as bits.
 	Features = uint64(0)
 

@@ -134,14 +134,15 @@ func (TaskFlag) EnumDescriptor() ([]byte, []int) {
 type ModuleKind int32
 
 const (
-	ModuleKind_MODULE_UNKNOWN       ModuleKind = 0
-	ModuleKind_MODULE_FILE          ModuleKind = 1 // a file that was mapped
-	ModuleKind_MODULE_KERNEL        ModuleKind = 2 // the kernel's own code
-	ModuleKind_MODULE_KERNEL_MODULE ModuleKind = 3
-	ModuleKind_MODULE_VDSO          ModuleKind = 4 // code that the kernel maps into every process
-	ModuleKind_MODULE_JIT           ModuleKind = 5 // code made at run time by a process that writes its names to a map file
-	ModuleKind_MODULE_ANON          ModuleKind = 6 // code made at run time of which nothing is known
-	ModuleKind_MODULE_PYTHON        ModuleKind = 7 // functions of Python, which an interpreter executes
+	ModuleKind_MODULE_UNKNOWN         ModuleKind = 0
+	ModuleKind_MODULE_FILE            ModuleKind = 1 // a file that was mapped
+	ModuleKind_MODULE_KERNEL          ModuleKind = 2 // the kernel's own code
+	ModuleKind_MODULE_KERNEL_MODULE   ModuleKind = 3
+	ModuleKind_MODULE_VDSO            ModuleKind = 4 // code that the kernel maps into every process
+	ModuleKind_MODULE_JIT             ModuleKind = 5 // code made at run time by a process that writes its names to a map file
+	ModuleKind_MODULE_ANON            ModuleKind = 6 // code made at run time of which nothing is known
+	ModuleKind_MODULE_PYTHON          ModuleKind = 7 // functions of Python, which an interpreter executes
+	ModuleKind_MODULE_PYTHON_AWAITING ModuleKind = 8 // coroutines of Python that do not run, but await what stands inside of them
 )
 
 // Enum value maps for ModuleKind.
@@ -155,16 +156,18 @@ var (
 		5: "MODULE_JIT",
 		6: "MODULE_ANON",
 		7: "MODULE_PYTHON",
+		8: "MODULE_PYTHON_AWAITING",
 	}
 	ModuleKind_value = map[string]int32{
-		"MODULE_UNKNOWN":       0,
-		"MODULE_FILE":          1,
-		"MODULE_KERNEL":        2,
-		"MODULE_KERNEL_MODULE": 3,
-		"MODULE_VDSO":          4,
-		"MODULE_JIT":           5,
-		"MODULE_ANON":          6,
-		"MODULE_PYTHON":        7,
+		"MODULE_UNKNOWN":         0,
+		"MODULE_FILE":            1,
+		"MODULE_KERNEL":          2,
+		"MODULE_KERNEL_MODULE":   3,
+		"MODULE_VDSO":            4,
+		"MODULE_JIT":             5,
+		"MODULE_ANON":            6,
+		"MODULE_PYTHON":          7,
+		"MODULE_PYTHON_AWAITING": 8,
 	}
 )
 
@@ -1527,7 +1530,7 @@ func (x *Command) GetCut() bool {
 type Module struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Path       []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon; [python]
+	Path       []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon; [python]; [python awaiting]
 	BuildId    []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"` // empty when there is none, or none is known
 	Device     uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`                 // of a file without a build-id: major << 32 | minor
 	Inode      uint64                 `protobuf:"varint,5,opt,name=inode,proto3" json:"inode,omitempty"`
@@ -3613,7 +3616,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x11TASK_FLAG_KTHREAD\x10\x01\x12\x12\n" +
 	"\x0eTASK_FLAG_IDLE\x10\x02\x12\x12\n" +
 	"\x0eTASK_FLAG_SELF\x10\x04\x12\x15\n" +
-	"\x11TASK_FLAG_UNKNOWN\x10\b*\xa3\x01\n" +
+	"\x11TASK_FLAG_UNKNOWN\x10\b*\xbf\x01\n" +
 	"\n" +
 	"ModuleKind\x12\x12\n" +
 	"\x0eMODULE_UNKNOWN\x10\x00\x12\x0f\n" +
@@ -3624,7 +3627,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\n" +
 	"MODULE_JIT\x10\x05\x12\x0f\n" +
 	"\vMODULE_ANON\x10\x06\x12\x11\n" +
-	"\rMODULE_PYTHON\x10\a*\xab\x01\n" +
+	"\rMODULE_PYTHON\x10\a\x12\x1a\n" +
+	"\x16MODULE_PYTHON_AWAITING\x10\b*\xab\x01\n" +
 	"\bStackEnd\x12\x15\n" +
 	"\x11STACK_END_UNKNOWN\x10\x00\x12\x12\n" +
 	"\x0eSTACK_END_ROOT\x10\x01\x12\x13\n" +

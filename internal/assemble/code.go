@@ -29,6 +29,7 @@ type code struct {
 	nowhere   module // of addresses that are in nothing
 	// interpreted is the module of all frames of Python, unknown stands for code objects that were not read.
 	interpreted  format.Module
+	awaiting     format.Module // of those that do not run
 	unknown      pythonCode
 	pythonFrames map[pythonPlace]uint32 // of this section, as indices in frames
 	loops        map[*module]uint32     // of each module the frame that stands for all of the interpreter's loop, 1 + its index
@@ -96,6 +97,7 @@ func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Opti
 		byPointer: make(map[*format.Module]*module), generated: make(map[uint32]*GeneratedCode),
 	}
 	c.interpreted = format.Module{Path: []byte("[python]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON)}
+	c.awaiting = format.Module{Path: []byte("[python awaiting]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON_AWAITING)}
 	c.unknown = pythonCode{function: unknownPython}
 	c.beginSection()
 	return c

@@ -76,12 +76,12 @@ func (c *code) mergePython(t *stackDef) {
 	c.addRuns(t.pid, runs)
 }
 
-// pythonRuns splits words of frames, innermost first, into what each call of the loop executes.
+// pythonRuns splits words of frames, innermost first, into what each call of the loop executes, and tasks that await that.
 func pythonRuns(words []byte) (runs [][]uint64) {
 	var run []uint64
 	for ; len(words) >= 8; words = words[8:] {
 		word := binary.LittleEndian.Uint64(words)
-		if word&ringdata.PythonWordFrame != 0 {
+		if word&ringdata.PythonWordFrame != 0 || word&ringdata.PythonWordTaskMask != 0 {
 			run = append(run, word)
 		}
 		if word&ringdata.PythonWordEnds != 0 {
@@ -104,12 +104,13 @@ func (c *code) addRuns(pid uint32, runs [][]uint64) [][]uint64 {
 
 // addRun adds the functions of Python that a call of the interpreter's loop executes. The outermost one stands in place of the frame loop.
 func (c *code) addRun(pid uint32, run []uint64, loop uint32) {
-	for i, word := range run {
+	all := frameWords(run)
+	for i, w := range all {
 		of := uint32(0)
-		if i == len(run)-1 {
+		if i == len(all)-1 {
 			of = loop
 		}
-		c.indices = append(c.indices, c.pythonFrame(pid, word, of))
+		c.indices = append(c.indices, c.pythonFrame(pid, w, of))
 	}
 }
 
@@ -130,19 +131,26 @@ func (c *code) loopFrame(t *stackDef, i int) uint32 {
 type pythonPlace struct {
 	offset uint64
 	loop   uint32
+	awaits bool
 }
 
 // pythonFrame is the index of a frame of Python in this section, which stands in place of the frame loop; 0: of none.
-func (c *code) pythonFrame(pid uint32, word uint64, loop uint32) uint32 {
-	code, line := c.python.find(pid, word>>ringdata.PythonWordCodeShift), uint32(0)
-	if code == nil {
+func (c *code) pythonFrame(pid uint32, w frameWord, loop uint32) uint32 {
+	code, line := c.python.find(pid, w.word>>ringdata.PythonWordCodeShift), uint32(0)
+	switch {
+	case w.mark != noMark:
+		code = markCode(w.mark, code)
+	case code == nil:
 		code = &c.unknown
-	} else {
-		line = code.line(word & frameAtMask)
+	default:
+		line = code.line(w.word & frameAtMask)
 	}
 	m := c.moduleOf(&c.interpreted)
+	if w.awaits {
+		m = c.moduleOf(&c.awaiting)
+	}
 	offset := code.number<<frameLineBits | uint64(line)&(1<<frameLineBits-1)
-	place := pythonPlace{offset, loop}
+	place := pythonPlace{offset, loop, w.awaits}
 	if i, ok := c.pythonFrames[place]; ok {
 		return i
 	}

@@ -427,6 +427,9 @@ func (u *unwinder) build(w *wantedFile) {
 	defer w.file.Close()
 	table, name, err := u.cache.Build(w.file, w.size)
 	interpreter, unread := python.Read(w.file)
+	if errors.Is(unread, python.ErrNone) {
+		interpreter, unread = python.ReadTasks(w.file)
+	}
 	var unknown *python.UnknownError
 	isUnknown := errors.As(unread, &unknown)
 	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: interpreter != nil || isUnknown, Name: name})
@@ -434,7 +437,7 @@ func (u *unwinder) build(w *wantedFile) {
 	switch {
 	case u.pythons == nil:
 		interpreter = nil
-	case interpreter != nil:
+	case interpreter != nil && len(interpreter.Loops) > 0:
 		u.pythons.files.Add(1)
 	case isUnknown:
 		u.pythons.note(w, unknown)
@@ -443,7 +446,7 @@ func (u *unwinder) build(w *wantedFile) {
 	u.put(w.id, table, interpreter, err, isNeeded)
 }
 
-// put stores a table for the programs, and the Python interpreter in its file, if any; err is why there is no table. isNeeded: stacks need it now.
+// put stores a table for the programs, and what the file has of a Python interpreter, if anything; err is why there is no table. isNeeded: stacks need it now.
 func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, in *python.Interpreter, err error, isNeeded bool) {
 	if u.stopped.Load() {
 		return

@@ -20,6 +20,7 @@ const (
 	categoryWaiting
 	categoryIdle
 	categoryPython
+	categoryAwaiting
 )
 
 // categoryInfo is a category of the profile. Colours are words of the format; the user interface hides the samples of
@@ -31,14 +32,15 @@ type categoryInfo struct {
 
 func categories() []categoryInfo {
 	info := []categoryInfo{
-		categoryOther:   {"Other", "grey", nil},
-		categoryOnCPU:   {"Running", "green", nil},
-		categoryUser:    {"User", "yellow", nil},
-		categoryKernel:  {"Kernel", "orange", nil},
-		categoryBlocked: {"Blocked", "lightblue", nil},
-		categoryWaiting: {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name, waitingThrottled.name}},
-		categoryIdle:    {"Idle", "transparent", nil},
-		categoryPython:  {"Python", "blue", nil},
+		categoryOther:    {"Other", "grey", nil},
+		categoryOnCPU:    {"Running", "green", nil},
+		categoryUser:     {"User", "yellow", nil},
+		categoryKernel:   {"Kernel", "orange", nil},
+		categoryBlocked:  {"Blocked", "lightblue", nil},
+		categoryWaiting:  {"Waiting for CPU", "lightred", []string{waitingWoken.name, waitingPreempted.name, waitingNew.name, waitingThrottled.name}},
+		categoryIdle:     {"Idle", "transparent", nil},
+		categoryPython:   {"Python", "blue", nil},
+		categoryAwaiting: {"Awaiting", "purple", nil},
 	}
 	for _, c := range blockedClasses() {
 		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, c.String())

@@ -194,6 +194,8 @@ func (s *shared) stack(of *tracks.Stack) *known {
 		switch {
 		case i >= len(of.Frames)-of.Kernel:
 			c = categoryKernel
+		case f.Module.IsAwaiting():
+			c = categoryAwaiting
 		case f.IsPython():
 			c = categoryPython
 		}

@@ -21,13 +21,14 @@ const (
 	catStack
 	catMark
 	catPython
+	catAwaiting
 )
 
 func categoryNames() []string {
 	return []string{
 		catRecording: "recording", catOnCPU: "ONCPU", catOffCPU: "OFFCPU", catIdle: "IDLE", catWaking: "WAKING", catWakee: "WAKEE",
 		catPreemptor: "PREEMPTOR", catForking: "FORKING", catForked: "FORKED", catExec: "EXEC", catRename: "RENAME", catExit: "EXIT",
-		catTimer: "TIMER", catStack: "STACK", catMark: "MARK", catPython: "PYTHON",
+		catTimer: "TIMER", catStack: "STACK", catMark: "MARK", catPython: "PYTHON", catAwaiting: "AWAITING",
 	}
 }
 

@@ -37,7 +37,11 @@ func embeddedFunctions(stack *tracks.Stack) (all []embeddedFunction) {
 	}
 	for name, frame := range stack.EachFunction() {
 		in := catStack
-		if frame != nil && frame.IsPython() {
+		switch {
+		case frame == nil:
+		case frame.Module.IsAwaiting():
+			in = catAwaiting
+		case frame.IsPython():
 			in = catPython
 		}
 		all = append(all, embeddedFunction{name, in})

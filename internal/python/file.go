@@ -13,12 +13,13 @@ import (
 	"wprof/internal/symbol"
 )
 
-// Interpreter is a file that has CPython's interpreter: a program, or libpython.
+// Interpreter is a file that has CPython's interpreter, a program or libpython; or only one of its modules, see [ReadTasks].
 type Interpreter struct {
 	Layout
 	Runtime uint64  // added to the address of a byte of code, less its offset in the file, it is the address of _PyRuntime
 	Loops   []Range // of the functions that execute bytecode, offsets in the file
 	ByShim  bool    // each instruction is a function, and the loop may be in its callers
+	Tasks   *Tasks  // the file has the module that runs tasks; nil: it has not
 }
 
 const (
@@ -69,7 +70,7 @@ func Read(r io.ReaderAt) (in *Interpreter, err error) {
 		return nil, err
 	}
 	toOffset := code.Off - code.Vaddr
-	in = &Interpreter{Layout: *layout, Runtime: runtime.Value + toOffset}
+	in = &Interpreter{Layout: *layout, Runtime: runtime.Value + toOffset, Tasks: tasksOf(f)}
 	in.Loops = append(in.Loops, Range{loop.Value + toOffset, loop.Value + loop.Size + toOffset})
 	in.addParts(f, code)
 	in.ByShim = layout.Ends == EndsBeforeShim && layout.Minor >= firstOfCalls && loop.Size < leastLoop

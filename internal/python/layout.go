@@ -40,7 +40,8 @@ type Layout struct {
 	ASCII, Compact        uint64 // in a str: its characters, if they are ASCII and if not
 	BytesLength, Bytes    uint64 // in a bytes
 
-	GIL GIL
+	GIL      GIL
+	Awaiting Awaiting
 }
 
 // GIL is where the state of the global lock is, and what is where in it.
@@ -51,6 +52,21 @@ type GIL struct {
 	Locked        uint64 // whether a thread has it: 1
 	Holder        uint64 // the thread that has it
 	NativeID      uint64 // in a thread: its tid; 0: it is not there
+}
+
+// Awaiting is what a walk over the coroutines of a task that awaits reads, in releases whose tasks know what awaits them; zero: others.
+type Awaiting struct {
+	Type                         uint64 // in an object
+	StackTop                     uint64 // in a frame: the end of its values
+	CoroutineFrame               uint64 // in a coroutine
+	CoroutineState               uint64 // in a coroutine, a byte
+	Suspended, SuspendedStates   uint8  // the first of the states in which it awaits, and how many there are
+	Awaited                      uint8  // bytes before the end of its values: what it awaits
+	SetUsed, SetEntries, SetMask uint64 // in a set
+}
+
+func (a *Awaiting) largest() uint64 {
+	return max(a.Type, a.StackTop, a.CoroutineFrame, a.CoroutineState, a.SetUsed, a.SetEntries, a.SetMask)
 }
 
 // Ends is how the outermost frame that a call of the interpreter's loop executes is recognised. The loop executes calls from Python to
@@ -99,6 +115,10 @@ type debugPlaces struct {
 	codeFilename, codeQualname, codeLines, codeFirstLine, codeInstructions, codeCopies int
 	bytesSize, bytesValue, textState, textLength, textASCII                            int
 	hasCopies                                                                          bool
+	objectType, stackTop, coroutineFrame, coroutineState                               int // 0: tasks do not know what awaits them
+	setUsed, setTable, setMask                                                         int
+	suspended, suspendedStates                                                         uint8 // FRAME_SUSPENDED_YIELD_FROM of pycore_frame.h, and with _LOCKED
+	awaited                                                                            uint8 // as SEND in bytecodes.c leaves the values
 }
 
 func debugLayouts() []debugPlaces {
@@ -116,6 +136,7 @@ func debugLayouts() []debugPlaces {
 			framePrevious: 32, frameCode: 33, frameAt: 34, frameOwner: 36, frameCopy: 38, hasCopies: true,
 			codeFilename: 40, codeQualname: 42, codeLines: 43, codeFirstLine: 44, codeInstructions: 48, codeCopies: 49,
 			bytesSize: 75, bytesValue: 76, textState: 78, textLength: 79, textASCII: 80,
+			objectType: 51, stackTop: 37, coroutineFrame: 85, coroutineState: 86, setUsed: 63, setTable: 64, setMask: 65, suspended: 0xff, suspendedStates: 1, awaited: 8,
 		},
 		{
 			minor: 15, runtimeHead: 5, interpreterNext: 8, threadsHead: 9, threadNext: 24, currentFrame: 26, threadID: 30,
@@ -123,6 +144,7 @@ func debugLayouts() []debugPlaces {
 			framePrevious: 40, frameCode: 41, frameAt: 42, frameOwner: 44, frameCopy: 46, hasCopies: true,
 			codeFilename: 48, codeQualname: 50, codeLines: 51, codeFirstLine: 52, codeInstructions: 56, codeCopies: 57,
 			bytesSize: 87, bytesValue: 88, textState: 90, textLength: 91, textASCII: 92,
+			objectType: 59, stackTop: 45, coroutineFrame: 101, coroutineState: 102, setUsed: 75, setTable: 76, setMask: 77, suspended: 2, suspendedStates: 2, awaited: 16,
 		},
 	}
 }
@@ -130,7 +152,7 @@ func debugLayouts() []debugPlaces {
 const (
 	version        = 1
 	freeThreaded   = 2
-	debugCount     = 93 // up to the last place of the newest release
+	debugCount     = 103 // up to the last place of the newest release
 	debugBytes     = 8 * debugCount
 	debugCookie    = "xdebugpy"
 	compactHeader  = 16      // utf8_length and utf8, between the header of an ASCII str and the characters of others
@@ -159,7 +181,7 @@ func parseDebugOffsets(b []byte) *Layout {
 		return nil
 	}
 	p := &all[i]
-	for i := freeThreaded; i <= p.textASCII; i++ {
+	for i := freeThreaded; i <= max(p.textASCII, p.coroutineState); i++ {
 		if at(i) > maxDebugOffset {
 			return nil
 		}
@@ -177,11 +199,17 @@ func parseDebugOffsets(b []byte) *Layout {
 			NativeID: at(p.nativeID),
 		},
 	}
+	if p.coroutineFrame != 0 {
+		l.Awaiting = Awaiting{
+			Type: at(p.objectType), StackTop: at(p.stackTop), CoroutineFrame: at(p.coroutineFrame), CoroutineState: at(p.coroutineState),
+			SetUsed: at(p.setUsed), SetEntries: at(p.setTable), SetMask: at(p.setMask), Suspended: p.suspended, SuspendedStates: p.suspendedStates, Awaited: p.awaited,
+		}
+	}
 	if at(freeThreaded) != 0 && p.hasCopies {
 		l.TextKind = internedByte
 		l.Copy, l.Copies = at(p.frameCopy), at(p.codeCopies)
 	}
-	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes, l.GIL.NativeID) > maxOther || max(l.GIL.Locked, l.GIL.Holder) >= gilBytes {
+	if l.FrameBytes() > maxFrame || l.CodeBytes() > maxCode || max(l.TextLength, l.TextState, l.Compact, l.BytesLength, l.Bytes, l.GIL.NativeID) > maxOther || l.Awaiting.largest() > maxOther || max(l.GIL.Locked, l.GIL.Holder) >= gilBytes {
 		return nil
 	}
 	return l

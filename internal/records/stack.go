@@ -25,6 +25,7 @@ const (
 	User Place = iota
 	Kernel
 	Python
+	Awaiting // a coroutine of Python that does not run
 )
 
 // Frame is one function on a stack. Strings are valid UTF-8.
@@ -51,6 +52,8 @@ func (f *Frame) AppendName(b []byte) []byte {
 		b = append(b, "[K] "...)
 	case Python:
 		b = append(b, "[Py] "...)
+	case Awaiting:
+		b = append(b, "[Await] "...)
 	default:
 		b = append(b, "[U] "...)
 	}
@@ -61,7 +64,7 @@ func (f *Frame) AppendName(b []byte) []byte {
 		return append(append(b, f.Function...), " (inlined)"...)
 	}
 	b = append(b, f.Function...)
-	if f.Offset != 0 && f.Place != Python {
+	if f.Offset != 0 && f.Place != Python && f.Place != Awaiting {
 		b = strconv.AppendUint(append(b, "+0x"...), f.Offset, 16)
 	}
 	return b
@@ -185,7 +188,10 @@ func (s *Stacks) describe(f *format.Frame) []Frame {
 	var place Place
 	if m := s.r.Module(f.Module); m != nil {
 		module = s.name(m.Path)
-		if m.IsPython() {
+		switch {
+		case m.IsAwaiting():
+			place = Awaiting
+		case m.IsPython():
 			place = Python
 		}
 	}

@@ -150,11 +150,15 @@ const (
 
 // enum rec_python_word
 const (
-	PythonWordFar       = 1048574
-	PythonWordBefore    = 1048575
-	PythonWordEnds      = 1048576
-	PythonWordFrame     = 2097152
-	PythonWordCodeShift = 22
+	PythonWordFar         = 1048574
+	PythonWordBefore      = 1048575
+	PythonWordEnds        = 1048576
+	PythonWordFrame       = 2097152
+	PythonWordCodeShift   = 22
+	PythonWordTask        = 1
+	PythonWordTaskSeveral = 2
+	PythonWordTaskDeeper  = 3
+	PythonWordTaskMask    = 3
 )
 
 // enum rec_type

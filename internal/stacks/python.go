@@ -13,31 +13,39 @@ const (
 	PythonCombined PythonView = iota // in place of the interpreter's loop, between native functions
 	PythonOnly                       // without native functions; those of the kernel stay
 	PythonHidden                     // the interpreter's loop instead
+
+	// PythonRunning is added to one of these: without coroutines that await those that run.
+	PythonRunning PythonView = 1 << 7
 )
 
 // Words of -e, and the flag that hides functions of Python, in all tools that show stacks.
 const (
 	pythonOnly     = "py-stacks-only"
 	pythonCombined = "py-combine"
+	pythonRunning  = "py-running"
 	NoPython       = "no-py"
 
 	// PythonUsage describes the words of -e, and NoPythonUsage the flag.
-	PythonUsage   = pythonOnly + ": of the program's part of stacks that have functions of Python, only these. " + pythonCombined + " (the default): functions of Python in place of the interpreter's loop, with the native functions between them."
+	PythonUsage   = pythonOnly + ": of the program's part of stacks that have functions of Python, only these. " + pythonCombined + " (the default): functions of Python in place of the interpreter's loop, with the native functions between them. " + pythonRunning + ": without coroutines of Python whose tasks await the running one."
 	NoPythonUsage = "Show the interpreter's loop instead of functions of Python, as in a recording with -f no-py-stacks."
 )
 
 // PythonWords are the words of -e.
-func PythonWords() []string { return []string{pythonOnly, pythonCombined} }
+func PythonWords() []string { return []string{pythonOnly, pythonCombined, pythonRunning} }
 
-// PythonViewOf returns the view of lists of -e, of which the last word counts, and of the flag.
+// PythonViewOf returns the view of lists of -e, in which later words replace earlier ones, and of the flag.
 func PythonViewOf(lists []string, hidden bool) (v PythonView) {
 	for _, list := range lists {
 		for word := range strings.SplitSeq(list, ",") {
 			switch word {
 			case pythonOnly:
-				v = PythonOnly
+				v = v&PythonRunning | PythonOnly
 			case pythonCombined, "no-" + pythonOnly:
-				v = PythonCombined
+				v = v & PythonRunning
+			case pythonRunning:
+				v |= PythonRunning
+			case "no-" + pythonRunning:
+				v &^= PythonRunning
 			}
 		}
 	}
@@ -62,17 +70,23 @@ func (v PythonView) Frames(to []uint32, s *format.Stack, defs Definitions) (fram
 	}
 	split := len(s.Frames) - kernel
 	to = to[:0]
+	base := v &^ PythonRunning
 	for _, id := range s.Frames[:split] {
 		f := defs.Frame(id)
-		isPython := f != nil && defs.Module(f.Module).IsPython()
+		var m *format.Module
+		if f != nil {
+			m = defs.Module(f.Module)
+		}
+		isPython := m.IsPython()
 		switch {
-		case isPython == (v == PythonOnly):
+		case base != PythonHidden && v != base && m.IsAwaiting():
+		case base == PythonCombined || isPython == (base == PythonOnly):
 			to = append(to, id)
 		case isPython && f.Loop != 0:
 			to = append(to, f.Loop)
 		}
 	}
-	if v == PythonOnly && len(to) == 0 {
+	if base == PythonOnly && len(to) == 0 {
 		return s.Frames, kernel
 	}
 	return append(to, s.Frames[split:]...), kernel

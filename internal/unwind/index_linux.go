@@ -20,7 +20,7 @@ type Stored struct {
 }
 
 const (
-	indexName = "files-2" // files had unknown interpreters as none
+	indexName = "files-3" // files-2 did not have the module that runs tasks as a part of an interpreter
 	// maxStored is the number of files in an index.
 	maxStored = 512
 )

@@ -29,6 +29,7 @@ task 2 tid=100 pid=100 comm=app process_comm=app start=5
 module 1 path="/usr/bin/python3" build_id=01abcd kind=file
 module 2 path="[python]" kind=python
 module 3 path="[kernel]" kind=kernel
+module 4 path="[python awaiting]" kind=python_awaiting
 frame 1 module=1 offset=0x1100 caller
   line function="main"
 frame 2 module=1 offset=0x1200 caller
@@ -45,30 +46,37 @@ frame 7 module=1 offset=0x1400
   line function="long_compare"
 frame 8 module=3 offset=0x10
   line function="vfs_read"
+frame 9 module=4 offset=0x400001 loop=2
+  line function="await.main" file="/srv/app.py" line=40
+frame 10 module=4 offset=0x500001
+  line function="[running-task]"
 stack 1 frames=1,4,5,3,6,7
 stack 2 frames=1,4,8 kernel_frames=1
+stack 3 frames=1,4,3,9,10,5,7
 +0 cpu0 state_cpu 2 prio=120
 +1000000 cpu0 sample 2 stack=1 source=1
 +2000000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 +6000000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+2000000 next_state=S stack=2
-+7000000 cpu0 sample 2 stack=1 source=1
++7000000 cpu0 sample 2 stack=3 source=1
 end close=+10000000
 `
 
 // pythonView is a choice of frames: its flags, and the two stacks that it shows.
 type pythonView struct {
-	flags       []string
-	onCPU, wait string
+	flags                []string
+	onCPU, wait, inATask string
 }
 
 func pythonViews() map[string]pythonView {
-	combined := pythonView{nil, "main;app.serve;app.handle;list_sort;app.key;long_compare", "main;app.serve;vfs_read"}
+	combined := pythonView{nil, "main;app.serve;app.handle;list_sort;app.key;long_compare", "main;app.serve;vfs_read", "main;app.serve;list_sort;await.main;[running-task];app.handle;long_compare"}
 	again := combined
 	again.flags = []string{"-e", "py-stacks-only", "-e", "py-combine"}
 	return map[string]pythonView{
 		"default": combined, "py-combine": again,
-		"py-stacks-only": {[]string{"-e", "py-stacks-only"}, "app.serve;app.handle;app.key", "app.serve;vfs_read"},
-		"no-py":          {[]string{"--no-py"}, "main;_PyEval_EvalFrameDefault;list_sort;_PyEval_EvalFrameDefault;long_compare", "main;_PyEval_EvalFrameDefault;vfs_read"},
+		"py-stacks-only": {[]string{"-e", "py-stacks-only"}, "app.serve;app.handle;app.key", "app.serve;vfs_read", "app.serve;await.main;[running-task];app.handle"},
+		"py-running":     {[]string{"-e", "py-running"}, combined.onCPU, combined.wait, "main;app.serve;list_sort;app.handle;long_compare"},
+		"both":           {[]string{"-e", "py-running", "-e", "py-stacks-only"}, "app.serve;app.handle;app.key", "app.serve;vfs_read", "app.serve;app.handle"},
+		"no-py":          {[]string{"--no-py"}, "main;_PyEval_EvalFrameDefault;list_sort;_PyEval_EvalFrameDefault;long_compare", "main;_PyEval_EvalFrameDefault;vfs_read", "main;_PyEval_EvalFrameDefault;list_sort;_PyEval_EvalFrameDefault;long_compare"},
 	}
 }
 
@@ -86,7 +94,7 @@ func TestPythonViewsInAllTools(t *testing.T) {
 		for _, file := range []string{file, filtered, named} {
 			t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".wprof"), func(t *testing.T) {
 				for tool, stacks := range view.shown(t, file) {
-					for _, want := range []string{view.onCPU, view.wait} {
+					for _, want := range []string{view.onCPU, view.wait, view.inATask} {
 						if !slices.Contains(stacks, want) {
 							t.Errorf("%s shows %q\nwithout %s", tool, stacks, want)
 						}
@@ -117,6 +125,11 @@ func (v *pythonView) shown(t *testing.T, file string) map[string][]string {
 
 // isOfPython reports whether a function is one of Python in pythonCapture.
 func isOfPython(function string) bool { return strings.HasPrefix(function, "app.") }
+
+// awaits reports whether it is one that does not run.
+func awaits(function string) bool {
+	return function == "await.main" || function == "[running-task]"
+}
 
 func foldedStacks(text string) (all []string) {
 	for line := range strings.Lines(text) {
@@ -182,7 +195,7 @@ func jsonStacks(t *testing.T, b []byte) (all []string) {
 		var names []string
 		for _, f := range s.Frames {
 			place, name, _ := strings.Cut(f, " ")
-			if (place == "[Py]") != isOfPython(name) {
+			if (place == "[Py]") != isOfPython(name) || (place == "[Await]") != awaits(name) {
 				t.Errorf("JSON lines: %s", f)
 			}
 			name, _, _ = strings.Cut(name, "+0x")
@@ -211,7 +224,7 @@ func firefoxStacks(t *testing.T, b []byte) (all []string) {
 		for at := &i; at != nil; at = s.StackTable.Prefix[*at] {
 			frame := *s.StackTable.Frame[*at]
 			name := s.StringArray[s.FuncTable.Name[s.FrameTable.Func[frame]]]
-			if category := file.Meta.Categories[s.FrameTable.Category[frame]].Name; (category == "Python") != isOfPython(name) {
+			if category := file.Meta.Categories[s.FrameTable.Category[frame]].Name; (category == "Python") != isOfPython(name) || (category == "Awaiting") != awaits(name) {
 				t.Errorf("Firefox: %s has the category %s", name, category)
 			}
 			names = append(names, name)
@@ -232,7 +245,7 @@ func chromeStacks(t *testing.T, b []byte) (all []string) {
 		var names []string
 		for ; id != ""; id = file.StackFrames[id].Parent {
 			f := file.StackFrames[id]
-			if (f.Category == "[python]") != isOfPython(f.Name) {
+			if (f.Category == "[python]") != isOfPython(f.Name) || (f.Category == "[python awaiting]") != awaits(f.Name) {
 				t.Errorf("Chrome: %s has the category %s", f.Name, f.Category)
 			}
 			names = append(names, f.Name)
@@ -285,16 +298,16 @@ func TestPythonInPerfetto(t *testing.T) {
 		tools.Run(t, "wprof-perfetto", append(append([]string{"-e", "embed-stacks", "-o", trace}, view.flags...), file)...)
 		rows := engine.Query(t, trace,
 			"select f.name as name, m.name as module from stack_profile_frame f join stack_profile_mapping m on m.id = f.mapping",
-			"select name, category from slice where category in ('STACK', 'PYTHON')")
+			"select name, category from slice where category in ('STACK', 'PYTHON', 'AWAITING')")
 		got := map[string]bool{}
 		for _, row := range rows[0] {
 			got[text(row, "name")] = true
-			if (text(row, "module") == "/[python]") != isOfPython(text(row, "name")) {
+			if (text(row, "module") == "/[python]") != isOfPython(text(row, "name")) || (text(row, "module") == "/[python awaiting]") != awaits(text(row, "name")) {
 				t.Errorf("%s: %s is in %s", name, text(row, "name"), text(row, "module"))
 			}
 		}
 		want := map[string]bool{}
-		for _, function := range strings.Split(view.onCPU, ";") {
+		for _, function := range strings.Split(view.onCPU+";"+view.inATask, ";") {
 			want[function] = true
 		}
 		if !maps.Equal(got, want) {
@@ -303,7 +316,7 @@ func TestPythonInPerfetto(t *testing.T) {
 		slices := 0
 		for _, row := range rows[1] {
 			slices++
-			if (text(row, "category") == "PYTHON") != isOfPython(text(row, "name")) {
+			if (text(row, "category") == "PYTHON") != isOfPython(text(row, "name")) || (text(row, "category") == "AWAITING") != awaits(text(row, "name")) {
 				t.Errorf("%s: the slice %s has the category %s", name, text(row, "name"), text(row, "category"))
 			}
 		}
@@ -326,7 +339,7 @@ func TestPythonInFlameGraphs(t *testing.T) {
 	}
 	for flag, isThere := range map[string]bool{"-epy-combine": true, "--no-py": false} {
 		svg := string(tools.Run(t, "wprof-flame", "--svg", flag, file))
-		for _, item := range []string{">on CPU, Python<", ">on and off, Python<"} {
+		for _, item := range []string{">on CPU, Python<", ">on and off, Python<", ">on CPU, awaiting<"} {
 			if strings.Contains(svg, item) != isThere {
 				t.Errorf("%s: %s is in the legend: %v", flag, item, !isThere)
 			}

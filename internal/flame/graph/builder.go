@@ -232,6 +232,8 @@ func KindOf(f *profile.Frame) Kind {
 		return KindNote
 	case f.Kernel:
 		return KindKernel
+	case f.Awaiting:
+		return KindAwaiting
 	case f.Python:
 		return KindPython
 	}

@@ -39,12 +39,13 @@ type Step struct {
 type Kind uint8
 
 const (
-	KindUser   Kind = iota // a function of a program
-	KindKernel             // a function of the kernel
-	KindRoot               // a process, a thread, a CPU
-	KindNote               // not code: [not sampled], [lock], [idle]
-	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted], [throttled]
-	KindPython             // a function of Python
+	KindUser     Kind = iota // a function of a program
+	KindKernel               // a function of the kernel
+	KindRoot                 // a process, a thread, a CPU
+	KindNote                 // not code: [not sampled], [lock], [idle]
+	KindDelay                // the note that a thread waited for a CPU: [runnable], [preempted], [throttled]
+	KindPython               // a function of Python
+	KindAwaiting             // a coroutine of Python that does not run
 	Kinds
 
 	// KindWait, and as many as there are classes of waits after it, are what a thread waited for: [ByWait].

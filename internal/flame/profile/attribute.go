@@ -343,14 +343,14 @@ func (p *Profile) FirstAlike(stack NodeID) NodeID {
 // sum of their parts is the same whether or not they are kept apart: a page merges them.
 func (p *Profile) findAlike() {
 	type look struct {
-		kernel, python, note bool
-		text                 string
+		kernel, python, awaiting, note bool
+		text                           string
 	}
 	looks := make(map[look]FrameID)
 	frames := make([]FrameID, len(p.Frames))
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		one := look{kernel: f.Kernel, python: f.Python, note: f.Note}
+		one := look{kernel: f.Kernel, python: f.Python, awaiting: f.Awaiting, note: f.Note}
 		for _, of := range f.Functions {
 			one.text += of.Name + "\x00" + of.File + "\x00" + strconv.Itoa(int(of.Line)) + "\x00"
 		}

@@ -305,7 +305,7 @@ func (s *interner) frame(p *stackFrame, kernel bool) FrameID {
 
 func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
 	s.noteLines(f, kernel)
-	d := Frame{Kernel: kernel, Python: m.IsPython(), Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
+	d := Frame{Kernel: kernel, Python: m.IsPython(), Awaiting: m.IsAwaiting(), Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
 		if f.Caller && d.Offset > 0 {
@@ -360,7 +360,7 @@ func (s *interner) sharedText(text string) string {
 // intern returns the id of a frame across sections. Without Options.Addresses and Lines the same function is the same frame, wherever
 // it was called from.
 func (s *interner) intern(f Frame) FrameID {
-	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note), boolByte(f.Python))
+	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note), boolByte(f.Python), boolByte(f.Awaiting))
 	k = append(append(k, f.Module...), 0)
 	k = append(append(k, f.BuildID...), 0)
 	for shift := 0; shift < 64; shift += 8 {

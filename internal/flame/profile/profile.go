@@ -144,6 +144,7 @@ type Frame struct {
 	Functions []Function // outermost first; never empty
 	Kernel    bool
 	Python    bool
+	Awaiting  bool   // a coroutine of Python that does not run
 	Note      bool   // it is not code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none

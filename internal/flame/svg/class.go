@@ -40,6 +40,8 @@ func partOf(k graph.Kind) web.Part {
 		return web.Kernel
 	case graph.KindPython:
 		return web.Python
+	case graph.KindAwaiting:
+		return web.Awaiting
 	}
 	return web.Program
 }

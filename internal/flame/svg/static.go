@@ -149,7 +149,7 @@ func cutBefore(function, place string, room int) string {
 
 func (d *drawing) isFunction(i int) bool {
 	kind := d.g.Nodes[d.frames[i].node].Kind
-	return d.frames[i].together == 0 && (kind == graph.KindUser || kind == graph.KindKernel || kind == graph.KindPython)
+	return d.frames[i].together == 0 && (kind == graph.KindUser || kind == graph.KindKernel || kind == graph.KindPython || kind == graph.KindAwaiting)
 }
 
 // cutTo cuts a label at its end to a number of letters.

@@ -1,13 +1,13 @@
 // Kinds of frames, their colours, and texts about their time.
 
-const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, python: 5, small: 6, wait: 7}; // wait and above: by the class of the wait
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Function of Python', 'Small frames, with all above them',
+const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, python: 5, awaiting: 6, small: 7, wait: 8}; // wait and above: by the class of the wait
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Function of Python', 'Coroutine that awaits', 'Small frames, with all above them',
   ...Array(32).fill('What threads waited for')];
 
-const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel || kind === KIND.python;
+const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel || kind === KIND.python || kind === KIND.awaiting;
 
 // coloursOf is the number of the set of colours of a kind of function: see TimeTones in palette.go.
-const coloursOf = (kind) => (kind === KIND.kernel ? 1 : kind === KIND.python ? 2 : 0);
+const coloursOf = (kind) => (kind === KIND.kernel ? 1 : kind === KIND.python ? 2 : kind === KIND.awaiting ? 3 : 0);
 
 const SHARES = 9; // colours from only off-CPU time, 0, to only on-CPU time
 const SHADES = 3; // to distinguish neighbours

@@ -8,7 +8,7 @@ import (
 )
 
 // Colours of frames. On-CPU time is red, off-CPU time is blue, and frames with both are between these by share; the kernel's frames
-// are darker, and those of Python are green and turquoise instead. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
+// are darker, those of Python are green and turquoise instead, and paler where they do not run but await. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
 // stronger the larger its share of the whole.
 //
 // Frames that are not code are nearly grey, notes with a little red or blue, because they may show much time.
@@ -41,6 +41,7 @@ const (
 	Program Part = iota
 	Kernel
 	Python
+	Awaiting // coroutines of Python that do not run
 	Parts
 )
 
@@ -80,6 +81,10 @@ func TimeTones() []Tone {
 func timeEnds(scheme int, of Part, shade int) (on, off lab) {
 	nuance := float64(shade) - 1
 	switch {
+	case scheme == Light && of == Awaiting:
+		return lch(0.90+0.02*nuance, 0.055, 130+6*nuance), lch(0.89+0.02*nuance, 0.035, 190+6*nuance)
+	case of == Awaiting:
+		return lch(0.40+0.015*nuance, 0.05, 135+6*nuance), lch(0.40+0.015*nuance, 0.035, 192+6*nuance)
 	case scheme == Light && of == Python:
 		return lch(0.80+0.025*nuance, 0.145, 130+6*nuance), lch(0.79+0.022*nuance, 0.085, 190+6*nuance)
 	case of == Python:
