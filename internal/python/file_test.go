@@ -114,6 +114,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(b[:min(len(b), 1<<20)])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = ReadTasks(bytes.NewReader(b))
 		in, err := Read(bytes.NewReader(b))
 		if err == nil && (in == nil || len(in.Loops) == 0 || len(in.Loops) > MaxLoops) {
 			t.Errorf("got %+v", in)
