@@ -58,6 +58,7 @@ struct python_stack {
 	__u64 running, task;
 	__u64 task_frame; /* the outermost frame that the running task executes; 0: none */
 	__u64 name; /* of the task */
+	__u64 str;  /* the type of strings; 0: not read yet */
 	__u64 got, also; /* what was read last: the programs' stacks have no room for it on Linux 6.1 */
 	__u64 coroutine, coroutine_type, suspended;
 	__u64 entry;	   /* of a set */

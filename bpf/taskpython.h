@@ -52,7 +52,7 @@ static __always_inline void find_task(struct python_context *ctx, const bool is_
 		return;
 	st->task = st->marked = st->running;
 	st->task_frame = st->coroutine + p->coroutine_frame;
-	st->coroutine = st->entries = 0;
+	st->coroutine = st->entries = st->str = 0;
 	st->tasks = st->coroutines = 0;
 }
 
@@ -72,11 +72,11 @@ static __always_inline bool is_str(struct python_context *ctx, const bool is_oth
 {
 	struct python_stack *st = ctx->st;
 
-	if (!at)
-		return false;
-	st->also = task_word(ctx, is_other, at + p->type);
-	at = task_word(ctx, is_other, frame_code(st, p) + p->qualname);
-	return st->also && task_word(ctx, is_other, at + p->type) == st->also;
+	if (!st->str) {
+		st->str = task_word(ctx, is_other, frame_code(st, p) + p->qualname);
+		st->str = task_word(ctx, is_other, st->str + p->type);
+	}
+	return at && st->str && task_word(ctx, is_other, at + p->type) == st->str;
 }
 
 #define TEXT_WORD(st, i) (((volatile __u64 *)(st)->text)[i])
