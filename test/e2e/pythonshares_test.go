@@ -23,13 +23,25 @@ type pythonShares struct {
 // Functions of Python have the shares of samples that they have of the program's CPU time by its own clock.
 func TestSharesOfPythonsFunctionsAreTheirs(t *testing.T) {
 	tools.NeedPrivilege(t)
+	checkSharesOf(t, tools.Pythons(t), "shares")
+}
+
+// Time that tasks take is that of the functions that await them: one function computes for all, and which of the tasks it runs shows only what awaits.
+func TestSharesOfAwaitingFunctionsAreTheirs(t *testing.T) {
+	tools.NeedPrivilege(t)
+	checkSharesOf(t, pythonsWithTasks(t), "server")
+}
+
+// checkSharesOf records a module of testdata/shares in each of the interpreters.
+func checkSharesOf(t *testing.T, pythons []string, module string) {
+	t.Helper()
 	said := map[string]pythonShares{}
 	capture := tools.Record(t, filepath.Join(t.TempDir(), "shares.wprof"), []string{"-f", "py-stacks", "-Stimer=997hz"}, func() {
 		var running sync.WaitGroup
 		var mu sync.Mutex
-		for _, python := range tools.Pythons(t) {
+		for _, python := range pythons {
 			running.Go(func() {
-				out, err := exec.Command(python, "testdata/shares/shares.py", "1.5").Output()
+				out, err := exec.Command(python, "testdata/shares/"+module+".py", "1.5").Output()
 				mu.Lock()
 				defer mu.Unlock()
 				var shares pythonShares
@@ -44,7 +56,7 @@ func TestSharesOfPythonsFunctionsAreTheirs(t *testing.T) {
 	})
 	taken := sampledFunctions(t, capture)
 	for python, shares := range said {
-		checkPythonShares(t, python, shares, taken[shares.TID])
+		checkPythonShares(t, python, module, shares, taken[shares.TID])
 	}
 }
 
@@ -71,11 +83,11 @@ func sampledFunctions(t *testing.T, capture string) map[int32]map[string]float64
 	return all
 }
 
-func checkPythonShares(t *testing.T, python string, said pythonShares, taken map[string]float64) {
+func checkPythonShares(t *testing.T, python, module string, said pythonShares, taken map[string]float64) {
 	t.Helper()
 	samples, total := 0.0, 0.0
 	for function, ns := range said.Took {
-		samples += taken["shares."+function]
+		samples += taken[module+"."+function]
 		total += ns
 	}
 	if samples < 1000 {
@@ -83,7 +95,7 @@ func checkPythonShares(t *testing.T, python string, said pythonShares, taken map
 		return
 	}
 	for function, ns := range said.Took {
-		want, got := ns/total, taken["shares."+function]/samples
+		want, got := ns/total, taken[module+"."+function]/samples
 		t.Logf("%s: %s %.1f%% of %v samples, %.1f%% of the time", python, function, 100*got, samples, 100*want)
 		// Of 10,000 samples of that size one is farther off than four standard deviations of the binomial distribution.
 		if slack := 4 * math.Sqrt(want*(1-want)/samples); math.Abs(got-want) > slack {
