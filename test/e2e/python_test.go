@@ -198,7 +198,7 @@ func TestBlockedThreadsHavePythonsFrames(t *testing.T) {
 		for _, python := range all {
 			for _, interpreters := range []string{"one", "sub"} {
 				starting.Go(func() {
-					cmd, stays, err := startBlocks(python, interpreters)
+					cmd, stays, err := startBlocks(python, "testdata/python/blocks.py", interpreters)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -232,8 +232,8 @@ func TestBlockedThreadsHavePythonsFrames(t *testing.T) {
 }
 
 // startBlocks starts a program whose threads block, and returns what it says about them.
-func startBlocks(python, interpreters string) (cmd *exec.Cmd, stays []pythonStay, err error) {
-	cmd = exec.Command(python, "testdata/python/blocks.py", interpreters)
+func startBlocks(python, program, argument string) (cmd *exec.Cmd, stays []pythonStay, err error) {
+	cmd = exec.Command(python, program, argument)
 	if _, err = cmd.StdinPipe(); err != nil {
 		return nil, nil, err
 	}

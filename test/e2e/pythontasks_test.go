@@ -34,6 +34,29 @@ func TestPythonStacksHaveWhatAwaitsTheirTask(t *testing.T) {
 	}
 }
 
+// A task that is blocked when the window closes has what awaits it.
+func TestBlockedTasksHaveWhatAwaitsThem(t *testing.T) {
+	tools.NeedPrivilege(t)
+	said := map[string]pythonStay{}
+	capture := tools.Record(t, filepath.Join(t.TempDir(), "tasks.wprof"), []string{"-f", "py-stacks"}, func() {
+		for _, python := range pythonsWithTasks(t) {
+			cmd, stays, err := startBlocks(python, "testdata/python/tasks.py", "blocks")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+			said[python] = stays[0]
+		}
+	})
+	blocked := blockedPythonStacks(t, capture)
+	for python, stay := range said {
+		s := blocked[stay.TID]
+		if len(s) != 1 || !slices.EqualFunc(s[0].frames, stay.Stack, sameFrame) {
+			t.Errorf("%s: recorded %+v\nthe program says\n%s", python, s, lines(stay.Stack))
+		}
+	}
+}
+
 // What a task says of tasks that await it may be anything: a stack has some frames more, and still all that run.
 func TestTasksMayLie(t *testing.T) {
 	tools.NeedPrivilege(t)

@@ -1,4 +1,4 @@
-"""Waits and computes in tasks of asyncio, and prints the stack of each, with the tasks that await it as asyncio itself has them."""
+"""Waits and computes in tasks of asyncio, and prints the stack of each, with the tasks that await it as asyncio itself has them. With blocks, one task waits for ever."""
 import asyncio
 import json
 import sys
@@ -199,10 +199,28 @@ async def main():
     await asyncio.gather(child(), leaf(), nested(3))
 
 
+def say_when_asleep(stack):
+    tid = threading.get_native_id()
+
+    def say():
+        while not open(f"/proc/self/task/{tid}/syscall").read().startswith("230 "):  # clock_nanosleep, not a wait for the global lock
+            time.sleep(0.001)
+        print(json.dumps({"stays": [{"tid": tid, "stack": stack}]}), flush=True)
+    threading.Thread(target=say).start()
+
+
+async def blocks(n):
+    if n > 0:
+        await asyncio.create_task(blocks(n - 1), name="block")
+    say_when_asleep(names(sys._getframe())); time.sleep(1000)
+
+
 begun = time.monotonic()
 while time.monotonic() - begun < 0.5:  # until the recorder knows the interpreter and its module
     asyncio.run(child())
 del log[:]
+if len(sys.argv) > 1:
+    asyncio.run(blocks(3))
 thread = threading.Thread(target=asyncio.run, args=(main(),))
 thread.start()
 asyncio.run(main())
