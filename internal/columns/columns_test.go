@@ -193,7 +193,7 @@ func frameRowOf(s *records.Stack, i int) map[string]any {
 		return s
 	}
 	row := map[string]any{
-		"stack_id": s.ID, "position": i, "place": []string{"user", "kernel", "python"}[f.Place], "function": or(f.Function),
+		"stack_id": s.ID, "position": i, "place": []string{"user", "kernel", "python", "awaiting"}[f.Place], "function": or(f.Function),
 		"offset": f.Offset, "inlined": f.Inlined, "file": or(f.File), "line": nil, "module": or(f.Module),
 	}
 	if f.Line != 0 {
