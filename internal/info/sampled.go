@@ -251,7 +251,7 @@ func (l *eventReader) isPython(id uint32) bool {
 		return false
 	}
 	m := l.stream.Module(frame.Module)
-	return m != nil && m.Kind == uint32(format.ModuleKind_MODULE_PYTHON)
+	return m != nil && m.IsPython()
 }
 
 // function returns the function that a frame's code belongs to, without inlined functions; empty if not known.
