@@ -141,7 +141,7 @@ func processesNamed(pattern string) (pids []int) {
 }
 
 func (t *pythonTrace) attach(pid int) error {
-	p, err := pytrace.Attach(pid)
+	p, err := pytrace.Attach(pid, pytrace.Options{})
 	if err != nil {
 		return fmt.Errorf("trace Python in process %d: %w", pid, err)
 	}

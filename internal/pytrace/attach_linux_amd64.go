@@ -24,8 +24,12 @@ type agentKind struct {
 	mapAll  func(m *mapper, interpreter uint64) error
 }
 
-func callAgent() agentKind {
-	return agentKind{func(*target) error { return nil }, (*mapper).mapAll}
+func callAgent(word string) agentKind {
+	var set settings
+	return agentKind{
+		func(*target) error { return set.read(word) },
+		func(m *mapper, interpreter uint64) error { return m.mapAll(interpreter, &set) },
+	}
 }
 
 // attach puts the agent into a process and its start into the queue of pending calls, and returns the memory that is shared with it. It is for
@@ -150,7 +154,7 @@ func allocatePlaces(fd, places int) error {
 	return nil
 }
 
-func (m *mapper) mapAll(interpreter uint64) error {
+func (m *mapper) mapAll(interpreter uint64, set *settings) error {
 	image := m.t.image
 	fd, remote, err := m.makeMemory(sharedBytes)
 	if err != nil {
@@ -180,7 +184,7 @@ func (m *mapper) mapAll(interpreter uint64) error {
 			return err
 		}
 	}
-	return m.configure(&image, interpreter, shared, alive, places)
+	return m.configure(&image, set, interpreter, shared, alive, places)
 }
 
 // mapShared maps the shared memory, of which a program that locks all its memory must not have every page at once, a core dump none, and a child of
@@ -269,11 +273,12 @@ func checkMemory(fd int, size int64) error {
 	return nil
 }
 
-func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64, places int) error {
+func (m *mapper) configure(image *agentImage, set *settings, interpreter, shared, alive uint64, places int) error {
 	t, now := m.t, uint64(proc.Monotonic())
 	var first [controlBytes]byte
 	binary.LittleEndian.PutUint64(first[controlHeartbeat:], now)
 	binary.LittleEndian.PutUint64(first[controlPlaces:], uint64(places))
+	binary.LittleEndian.PutUint64(first[controlBeat:], set.ticksNow(now))
 	if _, err := unix.Pwrite(m.memory, first[:], 0); err != nil {
 		return fmt.Errorf("write to its memory: %w", err)
 	}
@@ -288,6 +293,7 @@ func (m *mapper) configure(image *agentImage, interpreter, shared, alive uint64,
 		CodeName: in.Qualname, CodeFile: in.Filename, CodeLine: in.FirstLine, TextLength: in.TextLength, TextState: in.TextState, TextKind: in.TextKind,
 		TextASCII: in.ASCII, TextCompact: in.Compact,
 	}
+	set.configure(&c)
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, &c); err != nil {
 		return fmt.Errorf("encode the agent's configuration: %w", err)

@@ -60,8 +60,8 @@ const (
 )
 
 func kindOf(word string) agentKind {
-	if word == wordCalls {
-		return callAgent()
+	if set, ok := strings.CutPrefix(word, wordCalls); ok {
+		return callAgent(set)
 	}
 	return torchAgent(word == wordShapes)
 }

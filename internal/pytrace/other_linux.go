@@ -39,8 +39,11 @@ type Pumped struct {
 // RunHelper does nothing.
 func RunHelper() {}
 
+// Options are which calls are recorded.
+type Options struct{}
+
 // Attach fails.
-func Attach(int) (*Process, error) {
+func Attach(int, Options) (*Process, error) {
 	return nil, errors.New("calls of Python are traced on x86-64 only")
 }
 

@@ -28,7 +28,9 @@ type Process struct {
 	threadOf [maxThreads]ownThread
 	tids     map[uint32]uint32 // by those of the process's PID namespace; nil: they are the same
 	codes    []Code
-	read     uint64 // bytes of definitions
+	read     uint64     // bytes of definitions
+	set      *settings  // of its calls; nil: there are none
+	ticks    *tickClock // of its calls; nil: they have CLOCK_MONOTONIC
 }
 
 // ownThread is a thread that a place was found to be of.
@@ -51,8 +53,24 @@ type Call struct {
 	Code       uint32 // index in the process's functions from 1 on; 0: not known
 }
 
+// Options are which calls are recorded.
+type Options struct{}
+
 // Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
-func Attach(pid int) (*Process, error) { return attachTo(pid, wordCalls, sharedBytes) }
+func Attach(pid int, o Options) (*Process, error) {
+	set := &settings{Options: o, HasRDPID: cpuHas("rdpid")}
+	var ticks *tickClock
+	if canUseTSC() {
+		ticks = newTickClock(readPair)
+		set.TicksPerSecond = ticks.ticksPerSecond()
+	}
+	p, err := attachTo(pid, set.word(), sharedBytes)
+	if err != nil {
+		return nil, err
+	}
+	p.set, p.ticks = set, ticks
+	return p, nil
+}
 
 func attachTo(pid int, word string, size int) (process *Process, err error) {
 	fd, err := runHelper(pid, word)
@@ -79,7 +97,13 @@ func (p *Process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.memo
 func (p *Process) int(at int) *uint32  { return (*uint32)(unsafe.Pointer(&p.memory[at])) }
 
 // Beat shows the agent that the recorder lives.
-func (p *Process) Beat() { atomic.StoreUint64(p.word(controlHeartbeat), uint64(proc.Monotonic())) }
+func (p *Process) Beat() {
+	now := uint64(proc.Monotonic())
+	atomic.StoreUint64(p.word(controlHeartbeat), now)
+	if p.set != nil {
+		atomic.StoreUint64(p.word(controlBeat), p.set.ticksNow(now))
+	}
+}
 
 var (
 	errProfiler   = errors.New("a profiler is at work in it")
@@ -159,8 +183,13 @@ func (p *Process) Calls(most int, limit int64, visit func(Call)) (out Pumped) {
 	out.Oldest = math.MaxInt64
 	n := p.threads()
 	p.addPlaces(n)
+	var heads [maxThreads]uint64
 	for i := range n {
-		p.callsOf(i, uint64(max(most/n, 1)), limit, &out, visit)
+		heads[i] = atomic.LoadUint64(p.word(threadsAt + i*threadBytes + threadHead))
+	}
+	now := p.now() // later than all of these
+	for i := range n {
+		p.callsOf(i, heads[i], now, uint64(max(most/n, 1)), limit, &out, visit)
 	}
 	noPlace := atomic.LoadUint64(p.word(controlLost))
 	out.Lost += min(noPlace-p.noPlace, maxLost)
@@ -175,10 +204,17 @@ func (p *Process) threads() int {
 	return int(min(atomic.LoadUint32(p.int(controlThreads)), maxThreads))
 }
 
-func (p *Process) callsOf(i int, most uint64, limit int64, out *Pumped, visit func(Call)) {
+// now reads the time, and how many ticks it is.
+func (p *Process) now() int64 {
+	if p.ticks != nil {
+		p.ticks.add()
+	}
+	return proc.Monotonic()
+}
+
+func (p *Process) callsOf(i int, head uint64, now int64, most uint64, limit int64, out *Pumped, visit func(Call)) {
 	at := threadsAt + i*threadBytes
-	head, missing := atomic.LoadUint64(p.word(at+threadHead)), atomic.LoadUint64(p.word(at+threadLost))
-	now := proc.Monotonic() // later than all of these
+	missing := atomic.LoadUint64(p.word(at + threadLost))
 	out.Lost += min(missing-p.lost[i], maxLost)
 	p.lost[i] = missing
 	if head-p.tails[i] > maxRecords { // no agent writes that
@@ -207,15 +243,39 @@ func (p *Process) callsOf(i int, most uint64, limit int64, out *Pumped, visit fu
 
 // call reads a record.
 func (p *Process) call(r int) Call {
-	return Call{
+	c := Call{
 		CPU: uint16(*p.int(r + recordCPU)), Start: int64(*p.word(r + recordStart)), End: int64(*p.word(r + recordEnd)),
 		Self: int64(*p.word(r + recordSelf)), Code: *p.int(r + recordCode),
+	}
+	if p.ticks != nil {
+		c.toNS(p.ticks)
+	}
+	return c
+}
+
+// toNS converts its times, if they are such as agents write.
+func (c *Call) toNS(ticks *tickClock) {
+	lasted := c.End - c.Start
+	if c.Start < 0 || lasted < 0 || c.Self < 0 || c.Self > lasted {
+		c.End = -1
+		return
+	}
+	c.End = ticks.ns(c.End)
+	if c.Start == 0 {
+		return
+	}
+	c.Start = ticks.ns(c.Start)
+	if c.Self == lasted {
+		c.Self = c.End - c.Start
+	} else {
+		c.Self = int64(float64(c.Self) / float64(lasted) * float64(c.End-c.Start))
 	}
 }
 
 // OpenCalls calls visit with the calls that have not ended, when the window has closed.
 func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 	p.define()
+	p.now()
 	for i := range p.threads() {
 		at := threadsAt + i*threadBytes
 		tid, depth := p.thread(i), min(*p.int(at + threadDepth), maxDepth)
@@ -225,6 +285,9 @@ func (p *Process) OpenCalls(closed int64, visit func(Call)) {
 		for d := range int(depth) {
 			call := at + threadCalls + d*callBytes
 			start, code := int64(*p.word(call + callStart)), *p.int(call + callCode)
+			if p.ticks != nil {
+				start = p.ticks.ns(start)
+			}
 			if start > 0 && start <= closed && code <= maxKnown {
 				visit(Call{TID: tid, Start: start, End: closed, Code: code})
 			}

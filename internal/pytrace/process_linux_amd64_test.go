@@ -32,7 +32,7 @@ const recorderName = "recorder"
 // record traces a process until this one is killed.
 func record() {
 	pid, _ := strconv.Atoi(os.Args[1])
-	p, err := Attach(pid)
+	p, err := Attach(pid, Options{})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -109,9 +109,11 @@ func (p *program) belongings() string {
 	return strings.Join(all, "\n")
 }
 
-func attached(t *testing.T, pid int) *Process {
+func attached(t *testing.T, pid int) *Process { t.Helper(); return attachedWith(t, pid, Options{}) }
+
+func attachedWith(t *testing.T, pid int, o Options) *Process {
 	t.Helper()
-	p, err := Attach(pid)
+	p, err := Attach(pid, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const fallAsleep = 500 * time.Millisecond
 
 // tryAttach returns why a process cannot be traced; "": it can.
 func tryAttach(pid int) string {
-	p, err := Attach(pid)
+	p, err := Attach(pid, Options{})
 	if err != nil {
 		return err.Error()
 	}
@@ -88,10 +88,10 @@ func TestOtherProgramsAreNoPython(t *testing.T) {
 	}
 	defer func() { _ = cmd.Process.Kill() }()
 	time.Sleep(20 * time.Millisecond)
-	if _, err := Attach(cmd.Process.Pid); !errors.Is(err, ErrNoPython) {
+	if _, err := Attach(cmd.Process.Pid, Options{}); !errors.Is(err, ErrNoPython) {
 		t.Errorf("sleep: %v", err)
 	}
-	if _, err := Attach(os.Getpid()); err == nil {
+	if _, err := Attach(os.Getpid(), Options{}); err == nil {
 		t.Error("this process can be traced")
 	}
 }

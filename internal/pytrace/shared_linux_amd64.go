@@ -11,7 +11,7 @@ const (
 	definitionsAt   = pageBytes
 	definitionBytes = 8<<20 - pageBytes
 	threadsAt       = definitionsAt + definitionBytes
-	threadBytes     = 4<<20 + 128<<10
+	threadBytes     = 4<<20 + 132<<10
 	sharedBytes     = threadsAt + maxThreads*threadBytes
 
 	commandClosed = 0
@@ -32,16 +32,17 @@ const (
 	controlDefinitions = 24
 	controlLost        = 32
 	controlPlaces      = 40
-	controlBytes       = 48
+	controlBeat        = 48
+	controlBytes       = 56
 
 	definitionLine       = 0
 	definitionName       = 4
 	definitionFile       = 8
 	definitionCharacters = 16
 
-	callBytes = 24
+	callBytes = 32
 	callStart = 0
-	callCode  = 16
+	callCode  = 24
 
 	recordBytes = 32
 	recordStart = 0
@@ -67,6 +68,7 @@ type config struct {
 	Interpreter                                                                                                uint64
 	ClockGettime, ThreadGet, Incref, Decref, SysGet, GetAttribute, Call, NewFunction, AsLong, ClearError, None uint64
 	Minor                                                                                                      uint64
+	HasTSC, HasRDPID, Orphaned                                                                                 uint64
 	Threads, NextThread, ThreadID, Profile, Trace, Tracing, Cframe, UseTracing, Frame, FrameCode               uint64
 	CodeName, CodeFile, CodeLine, TextLength, TextState, TextKind, TextASCII, TextCompact                      uint64
 }

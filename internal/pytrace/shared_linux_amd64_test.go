@@ -25,7 +25,7 @@ func TestSharedStructures(t *testing.T) {
 		"offsetof(struct control, heartbeat)": controlHeartbeat, "offsetof(struct control, command)": controlCommand,
 		"offsetof(struct control, state)": controlState, "offsetof(struct control, refused)": controlRefused,
 		"offsetof(struct control, threads)": controlThreads, "offsetof(struct control, definition_bytes)": controlDefinitions,
-		"offsetof(struct control, lost)": controlLost, "offsetof(struct control, places)": controlPlaces, "sizeof(struct control)": controlBytes,
+		"offsetof(struct control, lost)": controlLost, "offsetof(struct control, places)": controlPlaces, "offsetof(struct control, beat)": controlBeat, "sizeof(struct control)": controlBytes,
 		"offsetof(struct definition, line)": definitionLine, "offsetof(struct definition, name)": definitionName,
 		"offsetof(struct definition, file)": definitionFile, "offsetof(struct definition, characters)": definitionCharacters,
 		"sizeof(struct call)": callBytes, "offsetof(struct call, start)": callStart, "offsetof(struct call, code)": callCode,

@@ -8,7 +8,7 @@
  *
  * Everything runs with the interpreter's global lock held, and nothing here lets go of it while a hook works, so there are no locks.
  *
- * A call costs two readings of the clock, a look-up of its thread and of its code object, and 32 bytes.
+ * A call costs two readings of a counter, a look-up of its thread and of its code object, and 32 bytes.
  */
 
 #include "common.h"
@@ -52,6 +52,11 @@ static struct known known[KNOWN_SIZE];
 static u64 now(void)
 {
 	return monotonic(config.clock_gettime);
+}
+
+static inline u64 ticks(void)
+{
+	return config.has_tsc ? tsc() : now();
 }
 
 static inline struct control *shared(void)
@@ -201,11 +206,11 @@ static void write_record(struct thread *t, u64 start, u64 end, u64 self, u32 cod
 	r->end = end;
 	r->self = self;
 	r->code = code;
-	r->cpu = cpu();
+	r->cpu = config.has_rdpid ? cpu_by_rdpid() : cpu();
 	__atomic_store_n(&t->head, t->head + 1, __ATOMIC_RELEASE);
 }
 
-static void enter(u64 code, u64 at)
+static inline void enter(u64 code, u64 at)
 {
 	struct thread *t = thread();
 	struct call *call;
@@ -214,6 +219,7 @@ static void enter(u64 code, u64 at)
 		return;
 	if (t->depth < MAX_DEPTH) {
 		call = &t->calls[t->depth];
+		call->object = code;
 		call->code = id_of(code);
 		call->start = at;
 		call->below = 0;
@@ -222,11 +228,11 @@ static void enter(u64 code, u64 at)
 }
 
 /* Drops calls whose ends the hook has not seen, above that of a function. False: there is none of it. */
-static int find_call(struct thread *t, u32 id)
+static int find_call(struct thread *t, u64 object)
 {
 	u32 depth = t->depth;
 
-	while (depth && t->calls[depth - 1].code != id)
+	while (depth && t->calls[depth - 1].object != object)
 		depth--;
 	if (!depth)
 		return 0;
@@ -236,10 +242,9 @@ static int find_call(struct thread *t, u32 id)
 	return 1;
 }
 
-static void leave(u64 code, u64 at)
+static inline void leave(u64 code, u64 at)
 {
 	struct thread *t = thread();
-	u32 id = id_of(code);
 	struct call *call;
 	u64 lasted;
 
@@ -250,9 +255,9 @@ static void leave(u64 code, u64 at)
 		t->lost++;
 		return;
 	}
-	if (!find_call(t, id)) { /* it began before the tracing, or its call was dropped, and is counted */
+	if (!find_call(t, code)) { /* it began before the tracing, or its call was dropped, and is counted */
 		if (!t->dropped)
-			write_record(t, 0, at, 0, id);
+			write_record(t, 0, at, 0, id_of(code));
 		return;
 	}
 	call = &t->calls[--t->depth];
@@ -460,8 +465,17 @@ static void retire(void)
 	syscall3(SYS_munmap, alive, PAGE, 0);
 }
 
+/* When the TSC says that there was no heartbeat for long, the clock decides: while the machine is suspended, only one of them goes on. */
+static __attribute__((noinline)) int is_orphaned(u64 *at)
+{
+	int is = (s64)(now() - shared()->heartbeat) > ORPHANED_NS;
+
+	*at = ticks();
+	return is;
+}
+
 /* Whether calls are recorded now. It retires where there is nobody to record them for. */
-static int is_open(u64 *at)
+static inline int is_open(u64 *at)
 {
 	struct control *c;
 
@@ -482,8 +496,8 @@ static int is_open(u64 *at)
 		if (++closed_calls % LOOK_EVERY)
 			return 0;
 	}
-	*at = now();
-	if ((s64)(*at - c->heartbeat) > ORPHANED_NS) {
+	*at = ticks();
+	if (*at - c->beat + config.orphaned > 2 * config.orphaned && is_orphaned(at)) {
 		retire();
 		return 0;
 	}

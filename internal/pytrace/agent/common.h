@@ -41,6 +41,23 @@ static inline u64 monotonic(u64 clock_gettime)
 	return t.seconds * 1000000000ul + t.ns;
 }
 
+/* The time stamp counter. Nothing waits for the instructions before it: a call lasts longer than what the CPU has in flight. */
+static inline u64 tsc(void)
+{
+	u32 low, high;
+
+	asm volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (u64)high << 32 | low;
+}
+
+static inline u16 cpu_by_rdpid(void)
+{
+	u64 number;
+
+	asm volatile("rdpid %0" : "=r"(number));
+	return number & CPU_MASK;
+}
+
 static inline u16 cpu(void)
 {
 	u32 limit = 0;

@@ -14,7 +14,7 @@
 #define DEFINITIONS_AT PAGE
 #define DEFINITION_BYTES ((8 << 20) - PAGE)
 #define THREADS_AT (DEFINITIONS_AT + DEFINITION_BYTES)
-#define THREAD_BYTES ((4 << 20) + (128 << 10))
+#define THREAD_BYTES ((4 << 20) + (132 << 10))
 #define SHARED_BYTES (THREADS_AT + (u64)MAX_THREADS * THREAD_BYTES)
 #define ORPHANED_NS 5000000000l /* without a heartbeat */
 
@@ -32,6 +32,7 @@ struct control {
 	u64 definition_bytes;
 	u64 lost; /* ends and beginnings of calls of threads that got no place */
 	u64 places; /* of threads, by the recorder: memory for more is not allocated, and allocating it here might end the process */
+	u64 beat;   /* the heartbeat in ticks */
 };
 
 struct text {
@@ -47,9 +48,11 @@ struct definition {
 	u8 characters[];
 };
 
+/* Times of calls are ticks: of the TSC, or ns of CLOCK_MONOTONIC. */
 struct call {
 	u64 start;
 	u64 below; /* time in what it has called */
+	u64 object; /* its code object */
 	u32 code;
 	u32 pad;
 };
@@ -85,8 +88,11 @@ struct config {
 	u64 shared, shared_bytes, alive;
 	u64 interpreter;
 	/* Functions, and None. */
-	u64 clock_gettime, thread_get, incref, decref, sys_get, get_attribute, call, new_function, as_long, clear_error, none;
+	u64 clock_gettime; /* always there; of ticks if has_tsc is 0 */
+	u64 thread_get, incref, decref, sys_get, get_attribute, call, new_function, as_long, clear_error, none;
 	u64 minor;
+	u64 has_tsc, has_rdpid;
+	u64 orphaned; /* ticks of ORPHANED_NS */
 	/* Offsets. */
 	u64 threads, next_thread, thread_id, profile, trace, tracing, cframe, use_tracing, frame, frame_code;
 	u64 code_name, code_file, code_line, text_length, text_state, text_kind, text_ascii, text_compact;

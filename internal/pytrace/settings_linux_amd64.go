@@ -1,0 +1,55 @@
+package pytrace
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// settings are what the recorder says to the process that attaches.
+type settings struct {
+	Options
+	TicksPerSecond uint64 // of the TSC; 0: ticks are ns of CLOCK_MONOTONIC
+	HasRDPID       bool
+}
+
+// orphanedAfter is ORPHANED_NS.
+const orphanedAfter = 5 * time.Second
+
+// word is the word of the process that attaches.
+func (s *settings) word() string {
+	text, _ := json.Marshal(s)
+	return wordCalls + string(text)
+}
+
+func (s *settings) read(text string) error {
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return fmt.Errorf("read the settings of its tracing: %w", err)
+	}
+	return nil
+}
+
+// ticks are those that a time lasts.
+func (s *settings) ticks(d time.Duration) uint64 {
+	if s.TicksPerSecond == 0 {
+		return uint64(d)
+	}
+	return uint64(d.Seconds() * float64(s.TicksPerSecond))
+}
+
+func (s *settings) ticksNow(ns uint64) uint64 {
+	if s.TicksPerSecond == 0 {
+		return ns
+	}
+	return uint64(readTSC())
+}
+
+func (s *settings) configure(c *config) {
+	c.Orphaned = s.ticks(orphanedAfter)
+	if s.TicksPerSecond != 0 {
+		c.HasTSC = 1
+	}
+	if s.HasRDPID {
+		c.HasRDPID = 1
+	}
+}
