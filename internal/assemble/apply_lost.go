@@ -56,7 +56,10 @@ func (a *applier) applyMissing(b []byte, at int64) error {
 		case 0:
 			l.Cause = format.CauseDefinition
 		case ringdata.TypePython, ringdata.TypeTorch: // in the process's memory, which no CPU owns and no option makes larger
-			l.CPU, l.Cause = format.AllCPUs, format.CauseTable
+			l.CPU = format.AllCPUs
+			if cause == format.CauseRing {
+				l.Cause = format.CauseTable
+			}
 		}
 		if err := a.out.lost(at, &l); err != nil {
 			return err

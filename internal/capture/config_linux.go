@@ -48,8 +48,8 @@ type Config struct {
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
 	Python       bpf.Python
-	pythonSet    bool       // by -f
-	PythonCalls  bpf.Python // whose calls are traced
+	pythonSet    bool         // by -f
+	PythonCalls  pythonChoice // whose calls are traced, and which
 	Torch        torchChoice
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
@@ -435,7 +435,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
-		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared; before that min:DURATION: leaves out shorter ones, module:GLOB: takes those of such modules, module:!GLOB: others. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

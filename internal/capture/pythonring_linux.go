@@ -141,11 +141,14 @@ func (r *pythonRing) values(c *pythonCall) (v [callWords]uint64) {
 	return v
 }
 
-// lose appends that records of a type are missing.
-func (r *pythonRing) lose(kind int, n uint64, at int64) {
+// lose appends that records of a type are missing, for a cause.
+func (r *pythonRing) lose(kind int, n uint64, at int64, cause uint32) {
+	if n == 0 {
+		return
+	}
 	b := r.record(ringdata.KindMissing, 0, ringdata.MissingSize, at, 0, 0)
 	le := binary.LittleEndian
 	le.PutUint64(b[ringdata.MissingFrom:], uint64(r.since))
-	le.PutUint32(b[ringdata.MissingCause:], ringdata.MissingCauseFull)
+	le.PutUint32(b[ringdata.MissingCause:], cause)
 	le.PutUint32(b[ringdata.MissingCounts+4*kind:], uint32(min(n, 1<<32-1)))
 }

@@ -10,8 +10,10 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"wprof/bpf"
 	"wprof/internal/cli"
@@ -39,11 +41,24 @@ const (
 	retireWithin = time.Second
 )
 
-// setPythonCalls reads what follows the feature: a process, or a glob on names of processes.
+// pythonChoice is whose calls of Python are traced, and which.
+type pythonChoice struct {
+	bpf.Python
+	pytrace.Options
+}
+
+// setPythonCalls reads what follows the feature: options, and a process, or a glob on names of processes.
 func (cfg *Config) setPythonCalls(which string, on bool) error {
-	cfg.PythonCalls = bpf.Python{On: on}
+	cfg.PythonCalls = pythonChoice{Python: bpf.Python{On: on}}
+	if !on {
+		return nil
+	}
+	which, options, err := pythonOptions(which)
+	if err != nil {
+		return cli.Usagef("--feature: %s: %w", sources.PythonCalls, err)
+	}
+	cfg.PythonCalls.Options = options
 	switch pid, err := strconv.ParseInt(which, 10, 32); {
-	case !on:
 	case which == "":
 		return cli.Usagef("--feature: %s needs processes: write it as %[1]s=PID or %[1]s=NAME", sources.PythonCalls)
 	case runtime.GOARCH != "amd64":
@@ -56,9 +71,52 @@ func (cfg *Config) setPythonCalls(which string, on bool) error {
 	return nil
 }
 
+// Options of calls of Python, which stand before the processes.
+const (
+	minWord    = "min"
+	moduleWord = "module"
+)
+
+// pythonOptions reads the options before the processes: each is a word, a colon, a value and another colon.
+func pythonOptions(which string) (rest string, o pytrace.Options, err error) {
+	globs := 0
+	for {
+		word, after, isOption := strings.Cut(which, ":")
+		if !isOption {
+			return which, o, nil
+		}
+		value, next, ended := strings.Cut(after, ":")
+		switch word {
+		case minWord:
+			if o.Min, err = cli.ParseDuration(value); err != nil {
+				return "", o, err
+			}
+		case moduleWord:
+			if strings.TrimPrefix(value, "!") == "" {
+				return "", o, errors.New("the glob on modules is empty")
+			}
+			o.Modules = append(o.Modules, value)
+			globs += utf8.RuneCountInString(value) + 1
+		default:
+			return which, o, nil
+		}
+		switch {
+		case !ended:
+			return "", o, nil // no process follows
+		case globs > pytrace.MaxGlobs:
+			return "", o, fmt.Errorf("the globs on modules have more than %d characters", pytrace.MaxGlobs)
+		}
+		which = next
+	}
+}
+
 func checkPythonCalls(which string) error {
-	if which == "" {
-		return cli.EmptyEntry(sources.PythonCalls+"=", "write it as "+sources.PythonCalls+"=PID or "+sources.PythonCalls+"=NAME")
+	rest, _, err := pythonOptions(which)
+	if err != nil {
+		return err
+	}
+	if rest == "" {
+		return cli.EmptyEntry(which, "write it as "+sources.PythonCalls+"=PID or "+sources.PythonCalls+"=NAME, with min:DURATION: and module:GLOB: before that if wanted")
 	}
 	return nil
 }
@@ -74,6 +132,7 @@ type pythonTrace struct {
 	listed    bool  // the calls that were open at the close are in the ring
 	stopBeat  chan struct{}
 	beating   sync.WaitGroup
+	options   pytrace.Options
 	attaching sync.Mutex // held while processes changes or is read by beat
 }
 
@@ -92,7 +151,7 @@ func newPythonTrace(cfg *Config) *pythonTrace {
 	if !cfg.PythonCalls.On {
 		return nil
 	}
-	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}}
+	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}, options: cfg.PythonCalls.Options}
 }
 
 // attachPython attaches to the processes whose calls are traced.
@@ -101,7 +160,7 @@ func (s *session) attachPython() error {
 	if t == nil {
 		return nil
 	}
-	return t.attachTo(s.cfg.PythonCalls, t.attach, s.inv.Warnf, "-f "+sources.PythonCalls+": no process of Python called %s can be traced")
+	return t.attachTo(s.cfg.PythonCalls.Python, t.attach, s.inv.Warnf, "-f "+sources.PythonCalls+": no process of Python called %s can be traced")
 }
 
 // attachTo attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns, and if
@@ -141,7 +200,7 @@ func processesNamed(pattern string) (pids []int) {
 }
 
 func (t *pythonTrace) attach(pid int) error {
-	p, err := pytrace.Attach(pid, pytrace.Options{})
+	p, err := pytrace.Attach(pid, t.options)
 	if err != nil {
 		return fmt.Errorf("trace Python in process %d: %w", pid, err)
 	}
@@ -255,10 +314,10 @@ func (t *pythonTrace) pump() {
 	if t.ring.behind > 0 { // threads of which all is read must not run ahead of others
 		limit = t.ring.since + maxAhead.Nanoseconds()
 	}
-	left, lost, complete := uint64(0), uint64(0), int64(math.MaxInt64)
+	left, lost, leftOut, complete := uint64(0), uint64(0), uint64(0), int64(math.MaxInt64)
 	for _, p := range t.processes {
 		got := p.Calls(maxPumped/len(t.processes), limit, func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{Call: c, of: p}) })
-		left, lost, complete = left+got.Left, lost+got.Lost, min(complete, got.Oldest)
+		left, lost, leftOut, complete = left+got.Left, lost+got.Lost, leftOut+got.LeftOut, min(complete, got.Oldest)
 	}
 	if t.closedAt != 0 && left == 0 && !t.listed {
 		t.listOpen()
@@ -267,9 +326,8 @@ func (t *pythonTrace) pump() {
 		complete = min(complete, now-hookLag.Nanoseconds())
 	}
 	n := t.emit(complete)
-	if lost > 0 {
-		t.ring.lose(ringdata.TypePython, lost, min(now, complete))
-	}
+	t.ring.lose(ringdata.TypePython, lost, min(now, complete), ringdata.MissingCauseFull)
+	t.ring.lose(ringdata.TypePython, leftOut, min(now, complete), ringdata.MissingCauseLimit)
 	t.calls = t.calls[:copy(t.calls, t.calls[n:])]
 	t.ring.behind = left + uint64(len(t.calls))
 	t.ring.since = min(now, complete)

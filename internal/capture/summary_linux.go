@@ -59,7 +59,7 @@ func (o *Outcome) leftOutText() string {
 	}
 	var parts []string
 	for _, of := range slices.Sorted(maps.Keys(left)) {
-		if of == sources.Probes {
+		if of == sources.Probes || of == sources.PythonCall {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s of %s", cli.Counted(left[of], "event"), of))
@@ -67,6 +67,9 @@ func (o *Outcome) leftOutText() string {
 	text := ""
 	if n := left[sources.Probes]; n > 0 {
 		text = fmt.Sprintf("; limit: of probes left out %s", cli.Counted(n, "event"))
+	}
+	if n := left[sources.PythonCall]; n > 0 {
+		text += fmt.Sprintf("; min: of %s left out %s", sources.PythonCalls, cli.Counted(n, "call"))
 	}
 	if len(parts) == 0 {
 		return text

@@ -134,9 +134,7 @@ func (t *torchTrace) pump() {
 	for ; n < len(t.operators) && t.operators[n].End <= complete; n++ {
 		t.ring.operator(&t.operators[n], t.openedAt)
 	}
-	if lost > 0 {
-		t.ring.lose(ringdata.TypeTorch, lost, complete)
-	}
+	t.ring.lose(ringdata.TypeTorch, lost, complete, ringdata.MissingCauseFull)
 	t.operators = t.operators[:copy(t.operators, t.operators[n:])]
 	t.ring.behind = uint64(len(t.operators))
 	t.ring.since = complete

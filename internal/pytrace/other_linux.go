@@ -33,14 +33,12 @@ type Call struct {
 // Pumped is what [Process.Calls] has left.
 type Pumped struct {
 	Left, Lost uint64
+	LeftOut    uint64
 	Oldest     int64
 }
 
 // RunHelper does nothing.
 func RunHelper() {}
-
-// Options are which calls are recorded.
-type Options struct{}
 
 // Attach fails.
 func Attach(int, Options) (*Process, error) {

@@ -23,6 +23,7 @@ type Process struct {
 	memory   []byte
 	tails    [maxThreads]uint64
 	lost     [maxThreads]uint64
+	leftOut  [maxThreads]uint64
 	ends     [maxThreads]int64 // of the last calls
 	noPlace  uint64
 	threadOf [maxThreads]ownThread
@@ -52,9 +53,6 @@ type Call struct {
 	Self       int64  // without the calls that it made, ns
 	Code       uint32 // index in the process's functions from 1 on; 0: not known
 }
-
-// Options are which calls are recorded.
-type Options struct{}
 
 // Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
 func Attach(pid int, o Options) (*Process, error) {
@@ -174,6 +172,7 @@ func (p *Process) addPlaces(taken int) {
 // Pumped is what [Process.Calls] has left.
 type Pumped struct {
 	Left, Lost uint64 // calls that wait, and that are missing since the last time
+	LeftOut    uint64 // calls that were too short, since the last time
 	Oldest     int64  // when the first of those that wait ended; math.MaxInt64: none waits
 }
 
@@ -217,6 +216,9 @@ func (p *Process) callsOf(i int, head uint64, now int64, most uint64, limit int6
 	missing := atomic.LoadUint64(p.word(at + threadLost))
 	out.Lost += min(missing-p.lost[i], maxLost)
 	p.lost[i] = missing
+	short := atomic.LoadUint64(p.word(at + threadLeftOut))
+	out.LeftOut += min(short-p.leftOut[i], maxLost)
+	p.leftOut[i] = short
 	if head-p.tails[i] > maxRecords { // no agent writes that
 		p.tails[i] = head
 	}
@@ -236,9 +238,18 @@ func (p *Process) callsOf(i int, head uint64, now int64, most uint64, limit int6
 			continue
 		}
 		p.ends[i], c.TID = c.End, tid
+		if p.isShort(&c) { // the agent's limit is not exact
+			out.LeftOut++
+			continue
+		}
 		visit(c)
 	}
 	atomic.StoreUint64(p.word(at+threadTail), p.tails[i])
+}
+
+// isShort reports whether a call is shorter than wanted. Of one that began before the tracing that is not known.
+func (p *Process) isShort(c *Call) bool {
+	return p.set != nil && c.Start != 0 && c.End-c.Start < int64(p.set.Min)
 }
 
 // call reads a record.

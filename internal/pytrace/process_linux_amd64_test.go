@@ -161,8 +161,9 @@ func TestAttachingChangesNothing(t *testing.T) {
 			}
 		}()
 		calls := 0
-		for range attaches() {
-			a := attached(t, p.pid())
+		options := []Options{{}, {Modules: []string{"!load"}}, {Min: 10 * time.Microsecond}}
+		for i := range attaches() {
+			a := attachedWith(t, p.pid(), options[i%len(options)])
 			a.Open()
 			time.Sleep(10 * time.Millisecond)
 			a.Calls(1<<20, math.MaxInt64, func(Call) { calls++ })

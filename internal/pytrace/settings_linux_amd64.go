@@ -52,4 +52,16 @@ func (s *settings) configure(c *config) {
 	if s.HasRDPID {
 		c.HasRDPID = 1
 	}
+	c.Min = s.ticks(s.Min)
+	n := 0
+	for _, glob := range s.Modules {
+		n += copy(c.Globs[n:globCharacters-2], toCharacters(glob)) + 1
+	}
+}
+
+func toCharacters(glob string) (all []uint32) {
+	for _, r := range glob {
+		all = append(all, uint32(r))
+	}
+	return all
 }

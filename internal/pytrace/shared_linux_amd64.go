@@ -8,6 +8,7 @@ const (
 	maxRecords      = 1 << 17
 	textBytes       = 512
 	maxKnown        = 1 << 14
+	globCharacters  = 256 // of all globs on modules
 	definitionsAt   = pageBytes
 	definitionBytes = 8<<20 - pageBytes
 	threadsAt       = definitionsAt + definitionBytes
@@ -56,6 +57,7 @@ const (
 	threadLost    = 24
 	threadTID     = 32
 	threadDepth   = 36
+	threadLeftOut = 40
 	threadCalls   = 64
 	threadRecords = threadCalls + maxDepth*callBytes
 )
@@ -68,7 +70,8 @@ type config struct {
 	Interpreter                                                                                                uint64
 	ClockGettime, ThreadGet, Incref, Decref, SysGet, GetAttribute, Call, NewFunction, AsLong, ClearError, None uint64
 	Minor                                                                                                      uint64
-	HasTSC, HasRDPID, Orphaned                                                                                 uint64
+	HasTSC, HasRDPID, Orphaned, Min                                                                            uint64
+	Globs                                                                                                      [globCharacters]uint32
 	Threads, NextThread, ThreadID, Profile, Trace, Tracing, Cframe, UseTracing, Frame, FrameCode               uint64
 	CodeName, CodeFile, CodeLine, TextLength, TextState, TextKind, TextASCII, TextCompact                      uint64
 }

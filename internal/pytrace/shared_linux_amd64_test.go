@@ -33,6 +33,7 @@ func TestSharedStructures(t *testing.T) {
 		"offsetof(struct record, self)": recordSelf, "offsetof(struct record, code)": recordCode, "offsetof(struct record, cpu)": recordCPU,
 		"offsetof(struct thread, head)": threadHead, "offsetof(struct thread, tail)": threadTail, "offsetof(struct thread, lost)": threadLost,
 		"offsetof(struct thread, tid)": threadTID, "offsetof(struct thread, depth)": threadDepth,
+		"offsetof(struct thread, left_out)": threadLeftOut, "GLOB_CHARACTERS": globCharacters,
 		"offsetof(struct thread, calls)": threadCalls, "offsetof(struct thread, records)": threadRecords,
 		"sizeof(struct config)": int(reflect.TypeFor[config]().Size()),
 	}

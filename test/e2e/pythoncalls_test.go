@@ -62,6 +62,32 @@ func TestCallsOfPython(t *testing.T) {
 	}
 }
 
+// What options leave out is not there: short calls are counted as what a limit left out.
+func TestCallsOfPythonThatAreLeftOut(t *testing.T) {
+	tools.NeedPrivilege(t)
+	script, _ := filepath.Abs("../../internal/pytrace/testdata/count.py")
+	for options, want := range map[string]*regexp.Regexp{
+		"min:100ms:":      regexp.MustCompile(`(?m)^left out +[0-9,]+ events, by limits\n.* py_call +limit$`),
+		"module:!count*:": regexp.MustCompile(`(?m)^lost +nothing$`),
+	} {
+		w := tools.StartWorkload(t, exec.Command(tools.Pythons(t)[0], script, strconv.Itoa(pythonRounds)))
+		w.Until("ready")
+		capture := tools.Record(t, filepath.Join(t.TempDir(), "calls.wprof"), []string{"--no-stacks", "-f", "py-trace=" + options + w.PIDText()}, func() {
+			for _, next := range []string{"ready", "done"} {
+				w.Send("\n")
+				w.Until(next)
+			}
+		})
+		if table := tools.Run(t, "wprof-info", "--calls", capture); bytes.Contains(table, []byte("count.leaf")) {
+			t.Errorf("%s: %s", options, table)
+		}
+		if about := tools.Run(t, "wprof-info", capture); !want.Match(about) {
+			t.Errorf("%s: %s", options, about)
+		}
+		tools.Run(t, "wprof-info", "--check", capture)
+	}
+}
+
 func checkCallsOfPython(t *testing.T, capture, script string, pid int) {
 	t.Helper()
 	counts, tids, lost, open := map[string]int{}, map[int]bool{}, 0, 0

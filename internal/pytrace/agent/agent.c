@@ -13,10 +13,12 @@
 
 #include "common.h"
 #include "shared.h"
+#include "filter.h"
 
 #define METH_FASTCALL 0x80
 #define TRACE_CALL 0
 #define TRACE_RETURN 3
+#define LEFT_OUT 0xffffffff /* for an id: calls of this code are not recorded */
 #define LOOK_EVERY 4096 /* calls while the window is closed between two looks at the clock */
 
 enum { IDLE, ACTIVE, RETIRING };
@@ -43,9 +45,12 @@ static u64 last_thread; /* the id of the thread that called last, and its place 
 static struct thread *last;
 static u64 head_thread, head_id; /* the newest thread that has the hook */
 static u32 closed_calls;
-static u32 known_count;
-static struct method methods[2];
-static void *callbacks[2];
+static u32 known_count;  /* definitions */
+static u32 known_places; /* taken in known */
+static struct method methods[4];
+static void *callbacks[4];
+static u64 disable; /* sys.monitoring.DISABLE */
+static int has_disabled;
 static int tool;
 static struct known known[KNOWN_SIZE];
 
@@ -76,27 +81,46 @@ static void copy(u8 *to, u64 from, u64 n)
 		to[i] = ((u8 *)from)[i];
 }
 
-/* Appends a str to a definition: its kind, the bytes of its characters, cut at a limit. */
-static u32 add_text(struct text *text, u8 *to, u64 str)
+/* The characters of a str, cut at a limit; of kind 0: it is none that is known. */
+static struct part characters(u64 str)
 {
-	u64 length, bytes;
+	struct part p = {0, 0, 0, 0, 0};
+	u64 n;
 	u32 bits, kind;
 
-	text->kind = text->bytes = 0;
 	if (!str)
-		return 0;
+		return p;
 	bits = *(u32 *)(str + config.text_state) >> config.text_kind;
 	kind = bits & 7;
 	if (!(bits & 8) || (kind != 1 && kind != 2 && kind != 4)) /* not compact */
+		return p;
+	n = word(str + config.text_length);
+	p.characters = (u8 *)(str + (bits & 16 ? config.text_ascii : config.text_compact));
+	p.kind = kind;
+	p.to = n < TEXT_BYTES / kind ? n : TEXT_BYTES / kind;
+	return p;
+}
+
+/* Appends a str to a definition. */
+static u32 add_text(struct text *text, u8 *to, u64 str)
+{
+	struct part p = characters(str);
+
+	text->kind = p.kind;
+	text->bytes = p.to * p.kind;
+	copy(to, (u64)p.characters, text->bytes);
+	return text->bytes;
+}
+
+static int is_left_out(u64 code)
+{
+	struct part p;
+
+	if (!*config.globs)
 		return 0;
-	length = word(str + config.text_length);
-	bytes = (length < TEXT_BYTES ? length : TEXT_BYTES) * kind;
-	if (bytes > TEXT_BYTES)
-		bytes = TEXT_BYTES / kind * kind;
-	copy(to, str + (bits & 16 ? config.text_ascii : config.text_compact), bytes);
-	text->kind = kind;
-	text->bytes = bytes;
-	return bytes;
+	p = characters(word(code + config.code_file));
+	cut_to_module(&p);
+	return !is_wanted(config.globs, &p);
 }
 
 /* Defines a code object; 0: there is no room for its definition. */
@@ -114,9 +138,25 @@ static u32 define(u64 code)
 	n = add_text(&d->name, d->characters, word(code + config.code_name));
 	n += add_text(&d->file, d->characters + n, word(code + config.code_file));
 	__atomic_store_n(&c->definition_bytes, at + ((sizeof(*d) + n + 7) & ~7ul), __ATOMIC_RELEASE);
-	/* Its address must not become another one's. */
-	((void (*)(u64))config.incref)(code);
 	return ++known_count;
+}
+
+/* Keeps what a code object is. Its address must not become another one's. */
+static u32 know(struct known *k, u64 code)
+{
+	u32 id = is_left_out(code) ? LEFT_OUT : 0;
+
+	if (known_places >= MAX_KNOWN)
+		return id;
+	if (!id)
+		id = define(code);
+	if (id) {
+		((void (*)(u64))config.incref)(code);
+		known_places++;
+		k->id = id;
+		k->code = code;
+	}
+	return id;
 }
 
 static u32 id_of(u64 code)
@@ -126,14 +166,10 @@ static u32 id_of(u64 code)
 	for (u32 tries = 0; tries < 64; tries++, i = (i + 1) & (KNOWN_SIZE - 1)) {
 		if (known[i].code == code)
 			return known[i].id;
-		if (known[i].code)
-			continue;
-		known[i].id = define(code);
-		if (known[i].id)
-			known[i].code = code;
-		return known[i].id;
+		if (!known[i].code)
+			return know(&known[i], code);
 	}
-	return 0;
+	return is_left_out(code) ? LEFT_OUT : 0;
 }
 
 static struct thread *place(u32 i)
@@ -210,21 +246,27 @@ static void write_record(struct thread *t, u64 start, u64 end, u64 self, u32 cod
 	__atomic_store_n(&t->head, t->head + 1, __ATOMIC_RELEASE);
 }
 
-static inline void enter(u64 code, u64 at)
+/* False: calls of this code are left out. */
+static inline int enter(u64 code, u64 at)
 {
-	struct thread *t = thread();
+	u32 id = id_of(code);
+	struct thread *t;
 	struct call *call;
 
+	if (id == LEFT_OUT)
+		return 0;
+	t = thread();
 	if (!t)
-		return;
+		return 1;
 	if (t->depth < MAX_DEPTH) {
 		call = &t->calls[t->depth];
 		call->object = code;
-		call->code = id_of(code);
+		call->code = id;
 		call->start = at;
 		call->below = 0;
 	}
 	t->depth++;
+	return 1;
 }
 
 /* Drops calls whose ends the hook has not seen, above that of a function. False: there is none of it. */
@@ -242,29 +284,50 @@ static int find_call(struct thread *t, u64 object)
 	return 1;
 }
 
-static inline void leave(u64 code, u64 at)
+/* Ends the innermost call. */
+static inline void end_call(struct thread *t, u64 at)
 {
-	struct thread *t = thread();
-	struct call *call;
-	u64 lasted;
+	struct call *call = &t->calls[--t->depth];
+	u64 lasted = at - call->start;
 
-	if (!t)
-		return;
-	if (t->depth > MAX_DEPTH) {
-		t->depth--;
-		t->lost++;
+	if (lasted < config.min) {
+		t->left_out++;
 		return;
 	}
-	if (!find_call(t, code)) { /* it began before the tracing, or its call was dropped, and is counted */
-		if (!t->dropped)
-			write_record(t, 0, at, 0, id_of(code));
-		return;
-	}
-	call = &t->calls[--t->depth];
-	lasted = at - call->start;
 	if (t->depth)
 		t->calls[t->depth - 1].below += lasted;
 	write_record(t, call->start, at, lasted > call->below ? lasted - call->below : 0, call->code);
+}
+
+/* Ends a call that is not the innermost one, or is too deep. False: calls of this code are left out. */
+static __attribute__((noinline)) int leave_other(struct thread *t, u64 code, u64 at)
+{
+	u32 id = id_of(code);
+
+	if (id == LEFT_OUT)
+		return 0;
+	if (t->depth > MAX_DEPTH) {
+		t->depth--;
+		t->lost++;
+	} else if (find_call(t, code)) {
+		end_call(t, at);
+	} else if (!t->dropped) { /* it began before the tracing; else its call was dropped, and is counted */
+		write_record(t, 0, at, 0, id);
+	}
+	return 1;
+}
+
+/* False: calls of this code are left out. */
+static inline int leave(u64 code, u64 at)
+{
+	struct thread *t = thread();
+
+	if (!t)
+		return 1;
+	if (!t->depth || t->depth > MAX_DEPTH || t->calls[t->depth - 1].object != code)
+		return leave_other(t, code, at);
+	end_call(t, at);
+	return 1;
 }
 
 static void drop_codes(void)
@@ -276,7 +339,7 @@ static void drop_codes(void)
 		if (code)
 			((void (*)(u64))config.decref)(code);
 	}
-	known_count = 0;
+	known_count = known_places = 0;
 }
 
 static u64 main_threads(void)
@@ -370,14 +433,16 @@ static long event_bit(const char *name)
 }
 
 static u64 begin_callback(u64 self, u64 *args, long n);
+static u64 throw_callback(u64 self, u64 *args, long n);
 static u64 end_callback(u64 self, u64 *args, long n);
+static u64 unwind_callback(u64 self, u64 *args, long n);
 
 /* The callbacks are made once: one that is being called must stay after its tool has let go of it. */
 static int make_callbacks(void)
 {
-	void *functions[2] = {begin_callback, end_callback};
+	void *functions[] = {begin_callback, throw_callback, end_callback, unwind_callback};
 
-	for (int i = 0; i < 2; i++) {
+	for (u32 i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		methods[i].name = "call";
 		methods[i].function = functions[i];
 		methods[i].flags = METH_FASTCALL;
@@ -392,22 +457,22 @@ static int make_callbacks(void)
 }
 
 /* For each of these events: its bit, and which callback takes it. A loop over an array of pointers would need relocations. */
-static int each_event(int (*does)(const char *name, int ends))
+static int each_event(int (*does)(const char *name, int callback))
 {
-	return does("PY_START", 0) && does("PY_RESUME", 0) && does("PY_THROW", 0) && does("PY_RETURN", 1) && does("PY_YIELD", 1) && does("PY_UNWIND", 1);
+	return does("PY_START", 0) && does("PY_RESUME", 0) && does("PY_THROW", 1) && does("PY_RETURN", 2) && does("PY_YIELD", 2) && does("PY_UNWIND", 3);
 }
 
 static long event_mask;
 
-static int register_event(const char *name, int ends)
+static int register_event(const char *name, int callback)
 {
 	long bit = event_bit(name);
 
 	event_mask |= bit;
-	return bit && monitoring("register_callback", "llO", tool, bit, callbacks[ends]);
+	return bit && monitoring("register_callback", "llO", tool, bit, callbacks[callback]);
 }
 
-static int unregister_event(const char *name, int ends)
+static int unregister_event(const char *name, int callback)
 {
 	monitoring("register_callback", "llO", tool, event_bit(name), (void *)config.none);
 	return 1;
@@ -417,6 +482,9 @@ static void clear_monitoring(void)
 {
 	monitoring("set_events", "ll", tool, 0, 0);
 	each_event(unregister_event);
+	if (has_disabled) /* else a later recording would lack what this one has left out */
+		monitoring("restart_events", "", 0, 0, 0);
+	has_disabled = 0;
 	monitoring("free_tool_id", "l", tool, 0, 0);
 }
 
@@ -431,6 +499,10 @@ static int set_monitoring(void)
 	}
 	if (tool < 3)
 		return 0;
+	if (!disable)
+		disable = attribute(((u64 (*)(const char *))config.sys_get)("monitoring"), "DISABLE");
+	if (!disable)
+		((void (*)(void))config.clear_error)();
 	event_mask = 0;
 	if (each_event(register_event) && monitoring("set_events", "ll", tool, event_mask, 0))
 		return 1;
@@ -523,7 +595,25 @@ static int hook(u64 object, u64 frame, int what, u64 value)
 	return 0;
 }
 
+/* Where calls of this code are left out, the interpreter need not call here again at this instruction. */
+static __attribute__((noinline)) u64 disabled(void)
+{
+	if (!disable)
+		return config.none;
+	has_disabled = 1;
+	((void (*)(u64))config.incref)(disable);
+	return disable;
+}
+
 static u64 begin_callback(u64 self, u64 *args, long n)
+{
+	u64 at;
+
+	return n <= 0 || !is_open(&at) || enter(args[0], at) ? config.none : disabled();
+}
+
+/* Exceptions that are thrown into a generator, and those that leave a function, are no instructions. */
+static u64 throw_callback(u64 self, u64 *args, long n)
 {
 	u64 at;
 
@@ -533,6 +623,13 @@ static u64 begin_callback(u64 self, u64 *args, long n)
 }
 
 static u64 end_callback(u64 self, u64 *args, long n)
+{
+	u64 at;
+
+	return n <= 0 || !is_open(&at) || leave(args[0], at) ? config.none : disabled();
+}
+
+static u64 unwind_callback(u64 self, u64 *args, long n)
 {
 	u64 at;
 

@@ -16,6 +16,7 @@
 #define THREADS_AT (DEFINITIONS_AT + DEFINITION_BYTES)
 #define THREAD_BYTES ((4 << 20) + (132 << 10))
 #define SHARED_BYTES (THREADS_AT + (u64)MAX_THREADS * THREAD_BYTES)
+#define GLOB_CHARACTERS 256 /* of all globs on modules, with the zeros that end them */
 #define ORPHANED_NS 5000000000l /* without a heartbeat */
 
 enum { COMMAND_CLOSED, COMMAND_OPEN, COMMAND_RETIRE };
@@ -51,7 +52,7 @@ struct definition {
 /* Times of calls are ticks: of the TSC, or ns of CLOCK_MONOTONIC. */
 struct call {
 	u64 start;
-	u64 below; /* time in what it has called */
+	u64 below; /* time in recorded calls that it has made */
 	u64 object; /* its code object */
 	u32 code;
 	u32 pad;
@@ -73,8 +74,9 @@ struct thread {
 	u64 lost;
 	u32 tid;
 	u32 depth;
+	u64 left_out; /* calls that are shorter than wanted */
 	u64 dropped; /* calls whose ends the hook has not seen, as of another stack of a greenlet */
-	u64 pad[2];
+	u64 pad;
 	struct call calls[MAX_DEPTH];
 	struct record records[RECORDS];
 };
@@ -93,6 +95,8 @@ struct config {
 	u64 minor;
 	u64 has_tsc, has_rdpid;
 	u64 orphaned; /* ticks of ORPHANED_NS */
+	u64 min; /* ticks: shorter calls are left out */
+	u32 globs[GLOB_CHARACTERS];
 	/* Offsets. */
 	u64 threads, next_thread, thread_id, profile, trace, tracing, cframe, use_tracing, frame, frame_code;
 	u64 code_name, code_file, code_line, text_length, text_state, text_kind, text_ascii, text_compact;
