@@ -4,10 +4,10 @@ import "wprof/internal/python"
 
 // layout is where an interpreter keeps what tracing needs beside [python.Layout]: offsets in bytes, of the headers of each release.
 type layout struct {
-	pending       uint64 // the queue of pending calls: in the runtime (3.8), in the interpreter, or from its field ceval.gil on (3.13)
-	breaker       uint64 // what makes a thread look at the queue: in the runtime (3.8), in the interpreter, or in each thread (3.13)
-	lock          uint64 // in the queue, as the following: a pointer to a semaphore, or a byte (3.13)
-	toDo          uint64 // that there are calls, or how many (3.13)
+	pending       uint64 // the queue of pending calls: in the runtime (3.8), in the interpreter, or from its field ceval.gil on (since 3.13)
+	breaker       uint64 // what makes a thread look at the queue: in the runtime (3.8), in the interpreter, or in each thread (since 3.13)
+	lock          uint64 // in the queue, as the following: a pointer to a semaphore, or a byte (since 3.13)
+	toDo          uint64 // that there are calls, or how many (since 3.13)
 	calls         uint64
 	callBytes     uint64
 	first, next   uint64
@@ -44,10 +44,14 @@ func layoutOf(in *python.Interpreter) (layout, bool) {
 		}, true
 	case 12:
 		return layout{pending: 400, breaker: 368, lock: 8, toDo: 16, calls: 24, callBytes: 16, first: 536, next: 540, room: 32, threadNumber: 224}, true
-	case 13:
-		return layout{
+	case 13, 14, 15:
+		l := layout{
 			pending: 16, breaker: 24, lock: 8, toDo: 12, calls: 24, callBytes: 24, first: 7224, next: 7228, room: 300, threadNumber: 224, threadBreaker: true,
-		}, true
+		}
+		if in.Minor == 15 {
+			l.threadNumber = 248
+		}
+		return l, true
 	}
 	return layout{}, false
 }

@@ -203,7 +203,7 @@ func (t *target) readFile(m mapping) error {
 	l, ok := layoutOf(in)
 	switch {
 	case !ok:
-		return fmt.Errorf("functions of Python 3.%d cannot be traced yet: it takes 3.8 to 3.13", in.Minor)
+		return fmt.Errorf("functions of Python 3.%d cannot be traced yet: it takes 3.8 to 3.15", in.Minor)
 	case in.FreeThreaded:
 		return errors.New("its Python has no global lock")
 	}
