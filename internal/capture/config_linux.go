@@ -435,7 +435,7 @@ func FeaturesHelp() string {
 		}
 	}
 	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
-		"py-stacks=PID|NAME: only of such processes. py-trace=PID|NAME: calls of functions of Python in such processes that run when the recording is prepared; before that min:DURATION: leaves out shorter ones, module:GLOB: takes those of such modules, module:!GLOB: others. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
+		"py-stacks=PID|NAME: only of such processes. py-trace[=PID|NAME]: calls of functions of Python in all recorded processes, or in such ones, also those that begin later; before that min:DURATION: leaves out shorter ones, module:GLOB: takes those of such modules, module:!GLOB: others. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 
 // setSamples switches samples on or off by the feature of that name.

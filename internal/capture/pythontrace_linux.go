@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/bpf"
 	"wprof/internal/cli"
@@ -47,7 +50,7 @@ type pythonChoice struct {
 	pytrace.Options
 }
 
-// setPythonCalls reads what follows the feature: options, and a process, or a glob on names of processes.
+// setPythonCalls reads what follows the feature: options, and a process, a glob on names of processes, or nothing for all that are recorded.
 func (cfg *Config) setPythonCalls(which string, on bool) error {
 	cfg.PythonCalls = pythonChoice{Python: bpf.Python{On: on}}
 	if !on {
@@ -59,10 +62,9 @@ func (cfg *Config) setPythonCalls(which string, on bool) error {
 	}
 	cfg.PythonCalls.Options = options
 	switch pid, err := strconv.ParseInt(which, 10, 32); {
-	case which == "":
-		return cli.Usagef("--feature: %s needs processes: write it as %[1]s=PID or %[1]s=NAME", sources.PythonCalls)
 	case runtime.GOARCH != "amd64":
 		return cli.Usagef("-f %s works on x86-64 only", sources.PythonCalls)
+	case which == "":
 	case err == nil && pid > 0:
 		cfg.PythonCalls.PID = int32(pid)
 	default:
@@ -111,14 +113,11 @@ func pythonOptions(which string) (rest string, o pytrace.Options, err error) {
 }
 
 func checkPythonCalls(which string) error {
-	rest, _, err := pythonOptions(which)
-	if err != nil {
-		return err
+	if which == "" {
+		return cli.EmptyEntry(sources.PythonCalls+"=", "write it as "+sources.PythonCalls+"=PID or "+sources.PythonCalls+"=NAME, with min:DURATION: and module:GLOB: before that if wanted")
 	}
-	if rest == "" {
-		return cli.EmptyEntry(which, "write it as "+sources.PythonCalls+"=PID or "+sources.PythonCalls+"=NAME, with min:DURATION: and module:GLOB: before that if wanted")
-	}
-	return nil
+	_, _, err := pythonOptions(which)
+	return err
 }
 
 // pythonTrace traces calls of Python. To the drainer it is a ring.
@@ -133,7 +132,8 @@ type pythonTrace struct {
 	stopBeat  chan struct{}
 	beating   sync.WaitGroup
 	options   pytrace.Options
-	attaching sync.Mutex // held while processes changes or is read by beat
+	attaching sync.Mutex   // held while processes changes or is read
+	watch     *pythonWatch // nil: no processes that begin later are traced
 }
 
 type pythonCall struct {
@@ -144,14 +144,21 @@ type pythonCall struct {
 
 type pythonProcess struct {
 	*pytrace.Process
-	names []functionNames // of its functions
+	names  []functionNames // of its functions
+	opened int64           // when its calls began to be recorded, if that was in the window
+	ended  atomic.Bool     // it has ended, or executed another program
+	// starting is set while it is waited for the agent's start.
+	starting atomic.Bool
+	read     bool // all that it has written
 }
 
 func newPythonTrace(cfg *Config) *pythonTrace {
 	if !cfg.PythonCalls.On {
 		return nil
 	}
-	return &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}, options: cfg.PythonCalls.Options}
+	t := &pythonTrace{stopBeat: make(chan struct{}), ring: pythonRing{generation: 1, cpus: cfg.CPUs}, options: cfg.PythonCalls.Options}
+	t.watch = newPythonWatch(t, cfg.PythonCalls.Python)
+	return t
 }
 
 // attachPython attaches to the processes whose calls are traced.
@@ -160,7 +167,43 @@ func (s *session) attachPython() error {
 	if t == nil {
 		return nil
 	}
-	return t.attachTo(s.cfg.PythonCalls.Python, t.attach, s.inv.Warnf, "-f "+sources.PythonCalls+": no process of Python called %s can be traced")
+	chosen, warn := s.cfg.PythonCalls.Python, s.inv.Warnf
+	t.watch.warn = warn
+	if s.command != nil {
+		t.watch.commandPID = s.command.PID()
+	}
+	if s.command != nil && !s.cfg.Kernel.WatchesCommand() && t.watch.isNamed(s.cfg.Command[0]) {
+		t.watch.awaitCommand(s.command.PID())
+	}
+	if chosen.PID == 0 && chosen.Name == "" {
+		return s.attachRecorded(t)
+	}
+	none := "-f " + sources.PythonCalls + ": no process of Python called %s can be traced yet"
+	return t.attachTo(chosen, t.attach, warn, none)
+}
+
+// attachRecorded attaches to all processes that are recorded.
+func (s *session) attachRecorded(t *pythonTrace) error {
+	chosen := bpf.Python{Name: "*"}
+	switch pids := s.cfg.Kernel.Filter.PIDs; {
+	case s.cfg.Kernel.Follow:
+		chosen.Name = "" // none runs yet
+	case len(pids) > 1:
+		return cli.Usagef("-f %s: name one process: write it as %[1]s=PID or %[1]s=NAME", sources.PythonCalls)
+	case len(pids) == 1:
+		chosen = bpf.Python{PID: pids[0]}
+	case s.cfg.selectsThreads():
+		return cli.Usagef("-f %s needs processes where a filter selects threads: write it as %[1]s=PID or %[1]s=NAME", sources.PythonCalls)
+	}
+	return t.attachTo(chosen, t.attachPython, s.inv.Warnf, "-f "+sources.PythonCalls+": no process of Python can be traced yet (%s)")
+}
+
+// attachPython attaches if a process has a file of Python: of all processes few have.
+func (t *pythonTrace) attachPython(pid int) error {
+	if len(executableMappings(int32(pid), pythonFiles)) == 0 {
+		return pytrace.ErrNoPython
+	}
+	return t.attach(pid)
 }
 
 // attachTo attaches to the processes that were chosen. One that was chosen by its id must be traceable; of others that are not, it warns, and if
@@ -172,7 +215,7 @@ func (t *pythonTrace) attachTo(chosen bpf.Python, attach func(pid int) error, wa
 		if err := attach(int(chosen.PID)); err != nil {
 			return err
 		}
-	} else {
+	} else if chosen.Name != "" {
 		for _, pid := range processesNamed(chosen.Name) {
 			if err := attach(pid); err != nil && !errors.Is(err, pytrace.ErrNoPython) && !errors.Is(err, pytrace.ErrNoTorch) {
 				warn("%v", err)
@@ -242,6 +285,9 @@ func (t *pythonTrace) beat() {
 			t.attaching.Lock()
 			for _, p := range t.processes {
 				p.Beat()
+				if unix.Kill(p.PID, 0) == unix.ESRCH {
+					p.ended.Store(true)
+				}
 			}
 			t.attaching.Unlock()
 		}
@@ -252,6 +298,8 @@ func (t *pythonTrace) open(at int64) {
 	if t == nil {
 		return
 	}
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	t.openedAt = at
 	t.ring.since = at
 	for _, p := range t.processes {
@@ -263,8 +311,11 @@ func (t *pythonTrace) shut(at int64) {
 	if t == nil {
 		return
 	}
+	t.watch.end()
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	for _, p := range t.processes {
-		if p.IsRetired() {
+		if p.IsRetired() && !p.ended.Load() && unix.Kill(p.PID, 0) == nil {
 			t.early = append(t.early, p.PID)
 		}
 		p.Shut()
@@ -280,6 +331,13 @@ func (t *pythonTrace) endedEarly() []int {
 	return t.early
 }
 
+func (t *pythonTrace) watchWarnings() []string {
+	if t == nil {
+		return nil
+	}
+	return t.watch.warnings()
+}
+
 // close has the processes remove the agent.
 func (t *pythonTrace) close() {
 	if t == nil || t.stopBeat == nil {
@@ -288,6 +346,10 @@ func (t *pythonTrace) close() {
 	close(t.stopBeat)
 	t.beating.Wait()
 	t.stopBeat = nil
+	t.watch.end()
+	t.watch.wait()
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
 	deadline := time.Now().Add(retireWithin)
 	for _, p := range t.processes {
 		p.Retire()
@@ -307,7 +369,9 @@ func (t *pythonTrace) newGeneration() {
 
 // pump moves calls that have ended to the ring, in the order of their ends.
 func (t *pythonTrace) pump() {
-	if t.openedAt == 0 || len(t.processes) == 0 {
+	t.attaching.Lock()
+	defer t.attaching.Unlock()
+	if t.openedAt == 0 || len(t.processes)+len(t.calls) == 0 {
 		return
 	}
 	now, limit := proc.Monotonic(), int64(math.MaxInt64)
@@ -318,7 +382,9 @@ func (t *pythonTrace) pump() {
 	for _, p := range t.processes {
 		got := p.Calls(maxPumped/len(t.processes), limit, func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{Call: c, of: p}) })
 		left, lost, leftOut, complete = left+got.Left, lost+got.Lost, leftOut+got.LeftOut, min(complete, got.Oldest)
+		p.read = got.Left == 0
 	}
+	t.dropEnded()
 	if t.closedAt != 0 && left == 0 && !t.listed {
 		t.listOpen()
 	}
@@ -333,11 +399,22 @@ func (t *pythonTrace) pump() {
 	t.ring.since = min(now, complete)
 }
 
+// dropEnded leaves out processes that have ended and of which all is read. Their functions keep their names.
+func (t *pythonTrace) dropEnded() {
+	t.processes = slices.DeleteFunc(t.processes, func(p *pythonProcess) bool {
+		drop := p.read && p.ended.Load() && !p.starting.Load()
+		if drop {
+			p.Close(time.Now())
+		}
+		return drop
+	})
+}
+
 // listOpen adds the calls that were open at the close.
 func (t *pythonTrace) listOpen() {
 	t.listed = true
 	for _, p := range t.processes {
-		if !p.IsRetired() {
+		if !p.IsRetired() && !p.ended.Load() {
 			p.OpenCalls(t.closedAt, func(c pytrace.Call) { t.calls = append(t.calls, pythonCall{c, p, true}) })
 		}
 	}
@@ -351,7 +428,7 @@ func (t *pythonTrace) emit(complete int64) (n int) {
 		slices.SortStableFunc(t.calls, byEnd)
 	}
 	for n < len(t.calls) && t.calls[n].End <= complete {
-		t.ring.call(&t.calls[n], t.openedAt)
+		t.ring.call(&t.calls[n], max(t.openedAt, t.calls[n].of.opened))
 		n++
 	}
 	return n

@@ -141,6 +141,9 @@ func (r *recorder) attach(gatherSoon bool) (err error) {
 // sink returns the spool, behind what has to see the records on their way to it.
 func (r *recorder) sink() (to sink) {
 	to = r.writer
+	if r.python != nil {
+		to = &pythonSink{sink: to, watch: r.python.watch, rings: r.cfg.Kernel.Rings}
+	}
 	if r.flight != nil {
 		to = &flightSink{sink: to, flight: r.flight}
 	}

@@ -569,6 +569,9 @@ func (s *session) report() error {
 	for _, pid := range s.rec.python.endedEarly() {
 		s.inv.Warnf("calls of Python in process %d are missing from some time on: it had no sign of life of the recorder for a while", pid)
 	}
+	for _, text := range s.rec.python.watchWarnings() {
+		s.inv.Warnf("%s", text)
+	}
 	for _, pid := range s.rec.torch.base().endedEarly() {
 		s.inv.Warnf("operators of PyTorch in process %d are missing from some time on: it had no sign of life of the recorder for a while", pid)
 	}

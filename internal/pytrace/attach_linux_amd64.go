@@ -32,32 +32,43 @@ func callAgent(word string) agentKind {
 	}
 }
 
-// attach puts the agent into a process and its start into the queue of pending calls, and returns the memory that is shared with it. It is for
-// a goroutine that is locked to its thread.
-func attach(pid int, kind agentKind) (memory int, err error) {
+// attach puts the agent into a process and its start into the queue of pending calls. hand gets the memory that is shared with it, before anything is
+// written there: if it fails, nothing stays in the process. It is for a goroutine that is locked to its thread.
+func attach(pid int, kind agentKind, hand func(memory int) error) error {
 	t, err := examine(pid)
 	if err == nil {
 		err = kind.examine(t)
 	}
 	if err != nil {
-		return -1, err
+		return err
 	}
 	s, err := stop(pid)
 	if err != nil {
-		return -1, err
+		return err
 	}
+	return s.attach(t, kind, hand)
+}
+
+// attach is that for a process that is stopped. It lets it go on.
+func (s *stopped) attach(t *target, kind agentKind, hand func(memory int) error) error {
 	defer func() { s.resume() }()
 	q, thread, err := s.await(t)
 	if err != nil {
-		return -1, err
+		return err
 	}
 	c, err := newCaller(thread, t.syscall)
 	if err != nil {
-		return -1, err
+		return err
 	}
 	m := &mapper{t: t, c: c, threads: s.threads, memory: -1}
 	if err = t.recheck(); err == nil {
 		err = kind.mapAll(m, q.interpreter)
+	}
+	if err == nil {
+		err = hand(m.memory)
+	}
+	if err == nil && t.parents != 0 { // it then removes itself, which leaves room for this one's hooks
+		err = q.add(t.parents+t.image.start, 0)
 	}
 	if err == nil {
 		err = q.add(m.agent+t.image.start, 0)
@@ -71,12 +82,9 @@ func attach(pid int, kind agentKind) (memory int, err error) {
 	}
 	s.resume()
 	if c.stops {
-		_ = unix.Kill(pid, unix.SIGSTOP)
+		_ = unix.Kill(s.pid, unix.SIGSTOP)
 	}
-	if err != nil && m.memory >= 0 {
-		_ = unix.Close(m.memory)
-	}
-	return m.memory, err
+	return err
 }
 
 // await waits for a moment at which nobody changes the queue of pending calls and a thread can execute system calls. It lets the process run in

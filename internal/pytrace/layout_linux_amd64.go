@@ -20,12 +20,13 @@ type layout struct {
 	useTracing    uint64
 	frame         uint64 // 3.11: in a frame object, the frame
 	frameCode     uint64
-	runtimeQueue  bool // the queue is the runtime's
-	threadBreaker bool // breaker is a bit in each thread
+	runtimeQueue  bool   // the queue is the runtime's
+	threadBreaker bool   // breaker is a bit in each thread
+	begun         uint64 // in the runtime: whether the interpreter has been initialised
 }
 
 func layoutOf(in *python.Interpreter) (layout, bool) {
-	old := layout{callBytes: 16, room: 32, profile: 56, trace: 64, tracing: 44, threadNumber: 256, frameCode: in.Code}
+	old := layout{callBytes: 16, room: 32, profile: 56, trace: 64, tracing: 44, threadNumber: 256, frameCode: in.Code, begun: 12}
 	switch in.Minor {
 	case 8:
 		old.pending, old.breaker, old.runtimeQueue = 600, 592, true
@@ -40,13 +41,14 @@ func layoutOf(in *python.Interpreter) (layout, bool) {
 	case 11:
 		return layout{
 			pending: 112, breaker: 100, toDo: 8, calls: 16, callBytes: 16, first: 528, next: 532, room: 32, threadNumber: 240,
-			profile: 64, trace: 72, tracing: 44, cframe: 56, frame: 24, frameCode: in.Code,
+			profile: 64, trace: 72, tracing: 44, cframe: 56, frame: 24, frameCode: in.Code, begun: 16,
 		}, true
 	case 12:
-		return layout{pending: 400, breaker: 368, lock: 8, toDo: 16, calls: 24, callBytes: 16, first: 536, next: 540, room: 32, threadNumber: 224}, true
+		return layout{pending: 400, breaker: 368, lock: 8, toDo: 16, calls: 24, callBytes: 16, first: 536, next: 540, room: 32, threadNumber: 224, begun: 16}, true
 	case 13, 14, 15:
 		l := layout{
 			pending: 16, breaker: 24, lock: 8, toDo: 12, calls: 24, callBytes: 24, first: 7224, next: 7228, room: 300, threadNumber: 224, threadBreaker: true,
+			begun: in.Interpreters - 32,
 		}
 		if in.Minor == 15 {
 			l.threadNumber = 248

@@ -45,6 +45,22 @@ func Attach(int, Options) (*Process, error) {
 	return nil, errors.New("calls of Python are traced on x86-64 only")
 }
 
+// AttachLater fails.
+func AttachLater(int, Options, func(*Process) error) error {
+	return errors.New("calls of Python are traced on x86-64 only")
+}
+
+// Begin is a program that will be attached to when it begins. On this machine there are none.
+type Begin struct{}
+
+// PrepareBegin fails.
+func PrepareBegin(int, Options) (*Begin, error) {
+	return nil, errors.New("calls of Python are traced on x86-64 only")
+}
+
+// Attach fails.
+func (b *Begin) Attach(func(*Process) error) error { return ErrNoPython }
+
 // Beat does nothing, as all that follows.
 func (p *Process) Beat()                                      {}
 func (p *Process) Started(time.Time) error                    { return nil }
@@ -53,6 +69,7 @@ func (p *Process) Shut()                                      {}
 func (p *Process) Retire()                                    {}
 func (p *Process) Close(time.Time)                            {}
 func (p *Process) Function(uint32) *Code                      { return nil }
+func (p *Process) HasFailed() bool                            { return false }
 func (p *Process) IsRetired() bool                            { return false }
 func (p *Process) Calls(int, int64, func(Call)) Pumped        { return Pumped{} }
 func (p *Process) OpenCalls(closed int64, visit func(c Call)) {}

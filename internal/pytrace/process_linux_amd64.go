@@ -32,6 +32,7 @@ type Process struct {
 	read     uint64     // bytes of definitions
 	set      *settings  // of its calls; nil: there are none
 	ticks    *tickClock // of its calls; nil: they have CLOCK_MONOTONIC
+	failed   atomic.Bool
 }
 
 // ownThread is a thread that a place was found to be of.
@@ -56,26 +57,56 @@ type Call struct {
 
 // Attach begins to trace a process, with calls not recorded yet. [Process.Started] says whether it has started.
 func Attach(pid int, o Options) (*Process, error) {
-	set := &settings{Options: o, HasRDPID: cpuHas("rdpid")}
-	var ticks *tickClock
-	if canUseTSC() {
-		ticks = newTickClock(readPair)
-		set.TicksPerSecond = ticks.ticksPerSecond()
-	}
-	p, err := attachTo(pid, set.word(), sharedBytes)
-	if err != nil {
-		return nil, err
-	}
-	p.set, p.ticks = set, ticks
-	return p, nil
+	return attachTo(pid, wordCalls, newTracing(o), sharedBytes, func(*Process) error { return nil })
 }
 
-func attachTo(pid int, word string, size int) (process *Process, err error) {
-	fd, err := runHelper(pid, word)
+// AttachLater attaches to a process that has begun just now, when its interpreter has been initialised. ready gets the process before its first call is
+// traced, and may refuse it. If attaching fails after that, [Process.HasFailed].
+func AttachLater(pid int, o Options, ready func(*Process) error) error {
+	_, err := attachTo(pid, wordNew, newTracing(o), sharedBytes, ready)
+	return err
+}
+
+// Begin is a program that will be attached to when it begins.
+type Begin struct {
+	pid     int
+	helper  *helper
+	tracing tracing
+}
+
+// PrepareBegin prepares attaching to a program that a process is about to execute, when its interpreter has been initialised. Then the process
+// may execute it, and [Begin.Attach] must be called.
+func PrepareBegin(pid int, o Options) (*Begin, error) {
+	tracing := newTracing(o)
+	h, err := startHelper(pid, wordCommand+tracing.set.text())
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{PID: pid, fd: fd}
+	if _, _, err = h.next(); err != nil {
+		h.end()
+		return nil, err
+	}
+	return &Begin{pid, h, tracing}, nil
+}
+
+// Attach waits until the program is attached to, as [AttachLater], or until it is clear that it is none of Python.
+func (b *Begin) Attach(ready func(*Process) error) error {
+	defer b.helper.end()
+	_, err := b.helper.finish(b.pid, b.tracing, sharedBytes, ready)
+	return err
+}
+
+func attachTo(pid int, word string, how tracing, size int, ready func(*Process) error) (*Process, error) {
+	h, err := startHelper(pid, word+how.set.text())
+	if err != nil {
+		return nil, err
+	}
+	defer h.end()
+	return h.finish(pid, how, size, ready)
+}
+
+func newProcess(pid, fd, size int, how tracing) (p *Process, err error) {
+	p = &Process{PID: pid, fd: fd, set: how.set, ticks: how.ticks}
 	defer func() {
 		if err != nil {
 			_ = unix.Close(fd)
@@ -90,6 +121,9 @@ func attachTo(pid int, word string, size int) (process *Process, err error) {
 	p.readTIDs()
 	return p, nil
 }
+
+// HasFailed reports whether the process was not attached to after all.
+func (p *Process) HasFailed() bool { return p.failed.Load() }
 
 func (p *Process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.memory[at])) }
 func (p *Process) int(at int) *uint32  { return (*uint32)(unsafe.Pointer(&p.memory[at])) }
@@ -148,6 +182,10 @@ func (p *Process) Close(deadline time.Time) {
 	for !p.IsRetired() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
+	p.unmap()
+}
+
+func (p *Process) unmap() {
 	_ = unix.Munmap(p.memory)
 	_ = unix.Close(p.fd)
 	p.memory = nil

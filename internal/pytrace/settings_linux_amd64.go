@@ -16,10 +16,28 @@ type settings struct {
 // orphanedAfter is ORPHANED_NS.
 const orphanedAfter = 5 * time.Second
 
-// word is the word of the process that attaches.
-func (s *settings) word() string {
+// tracing is how the calls of a process are traced; the zero value is for operators of PyTorch.
+type tracing struct {
+	set   *settings
+	ticks *tickClock // nil: calls have CLOCK_MONOTONIC
+}
+
+func newTracing(o Options) tracing {
+	how := tracing{set: &settings{Options: o, HasRDPID: cpuHas("rdpid")}}
+	if canUseTSC() {
+		how.ticks = newTickClock(readPair)
+		how.set.TicksPerSecond = how.ticks.ticksPerSecond()
+	}
+	return how
+}
+
+// text is what follows the word of the process that attaches.
+func (s *settings) text() string {
+	if s == nil {
+		return ""
+	}
 	text, _ := json.Marshal(s)
-	return wordCalls + string(text)
+	return " " + string(text)
 }
 
 func (s *settings) read(text string) error {

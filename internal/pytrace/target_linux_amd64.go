@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"wprof/internal/python"
 )
 
@@ -28,6 +30,7 @@ type target struct {
 	library      mapping // code of PyTorch, where its operators are recorded
 	image        agentImage
 	agent        uint64 // where an earlier recording has left the agent; 0: it has not
+	parents      uint64 // where a child of fork(2) has the agent that traces its parent; 0: it has not
 	own          uint64 // of the agent for PyTorch, the page that stays with it
 }
 
@@ -122,7 +125,7 @@ func checkStatus(pid int) error {
 	if err != nil {
 		return errors.New("it does not run")
 	}
-	if tracer := statusField(text, "TracerPid"); tracer != "0" {
+	if tracer := statusField(text, "TracerPid"); tracer != "0" && tracer != strconv.Itoa(os.Getpid()) {
 		return fmt.Errorf("process %s traces it", tracer)
 	}
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -134,7 +137,20 @@ func checkStatus(pid int) error {
 	if state := statusField(text, "State"); strings.HasPrefix(state, "Z") {
 		return errors.New("its main thread has ended")
 	}
+	if parent, _ := strconv.Atoi(statusField(text, "PPid")); parent != 0 && sharesMemory(pid, parent) {
+		return errShared
+	}
 	return checkTime(pid)
+}
+
+// errShared: the process is a child of vfork(2), which borrows its parent's interpreter until it executes a program.
+var errShared = errors.New("it shares its memory with its parent")
+
+// sharesMemory reports false where the kernel cannot compare processes.
+func sharesMemory(pid, other int) bool {
+	const kcmpVM = 1
+	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(other), kcmpVM, 0, 0, 0)
+	return errno == 0 && order == 0
 }
 
 // checkTime refuses processes whose clock differs from the recorder's.
@@ -251,14 +267,23 @@ func (t *target) findAgent(m mapping) error {
 	if m.end-m.start != uint64(len(b)) || readMemory(t.pid, m.start, b) != nil || !bytes.Equal(a.code, b) {
 		return nil
 	}
-	t.agent = m.start
 	inUse, err := readWord(t.pid, m.start+a.config)
 	if err != nil {
 		return err
 	}
+	before := t.agent
+	t.agent = m.start
 	forked, err := t.isOfParent(inUse)
-	if err != nil || inUse == 0 || forked {
+	switch {
+	case err != nil:
 		return err
+	case inUse == 0:
+		return nil
+	case forked && t.library.end == 0:
+		t.agent, t.parents = before, m.start
+		return nil
+	case forked:
+		return nil
 	}
 	return errors.New("another recording traces it, or has ended less than 5 s ago, or before its Python ran any code")
 }
@@ -277,9 +302,5 @@ func (t *target) isOfParent(inUse uint64) (bool, error) {
 		return false, err
 	}
 	alive, err := readWord(t.pid, page)
-	if err == nil && alive == 0 {
-		t.agent = 0
-		return true, nil
-	}
-	return false, nil
+	return alive == 0, err
 }

@@ -37,7 +37,7 @@ func AttachTorch(pid int, shapes bool) (*TorchProcess, error) {
 	if shapes {
 		word = wordShapes
 	}
-	p, err := attachTo(pid, word, torchSharedBytes)
+	p, err := attachTo(pid, word, tracing{}, torchSharedBytes, func(*Process) error { return nil })
 	if err != nil {
 		return nil, err
 	}

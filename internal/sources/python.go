@@ -18,5 +18,5 @@ func pythonType() Type {
 		name(text("function")), text("module"), text("file"), Field("line", format.ValueType_VALUE_UINT),
 		Field("self", format.ValueType_VALUE_DURATION), Field("began_before", format.ValueType_VALUE_BOOL))
 	def.Colour = nil // functions differ
-	return Type{Number: ringdata.TypePython, Feature: PythonCalls, Doc: "calls of functions of Python in chosen processes, py-trace=[min:DURATION:][module:GLOB:]PID|NAME", Def: def}
+	return Type{Number: ringdata.TypePython, Feature: PythonCalls, Doc: "calls of functions of Python in recorded processes, or in chosen ones: py-trace=[min:DURATION:][module:GLOB:][PID|NAME]", Def: def}
 }

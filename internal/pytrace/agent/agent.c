@@ -646,6 +646,8 @@ __attribute__((section(".start"))) int start(void *unused)
 {
 	int can;
 
+	if (state == ACTIVE && !is_alive()) /* in a child of fork(2) that is traced by an agent of its own */
+		retire();
 	if (state != IDLE || !config.shared)
 		return 0;
 	if (!is_alive() || now() > config.deadline) {
