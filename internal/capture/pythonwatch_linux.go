@@ -269,8 +269,8 @@ func (w *pythonWatch) warnings() (all []string) {
 		return nil
 	}
 	if n := w.skipped.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("-f %s: %s not traced: at most %d a second are stopped for it, and %d traced at once", sources.PythonCalls,
-			wasOrWere(n), attachesPerSecond, maxTraced))
+		all = append(all, fmt.Sprintf("-f %s: %s forks and execs passed over: at most %d processes a second are stopped for it, and %d traced at once", sources.PythonCalls,
+			cli.Grouped(n), attachesPerSecond, maxTraced))
 	}
 	if n := w.short.Load(); n > 0 {
 		all = append(all, fmt.Sprintf("-f %s: %s not traced: too short", sources.PythonCalls, wasOrWere(n)))

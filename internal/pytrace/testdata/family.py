@@ -29,7 +29,9 @@ def main():
     again = subprocess.run(["sh", "-c", "true; exec \"$0\" \"$1\" again", sys.executable, __file__], stdout=subprocess.PIPE).stdout
     child = os.fork()
     if child == 0:
-        wait(1)
+        end = time.monotonic() + 1
+        while time.monotonic() < end: # without a call of a function of Python, by which the agent of the parent would remove itself
+            time.sleep(0.001)
         for i in range(1000):
             forked(i)
         os._exit(0)
