@@ -24,11 +24,10 @@ type agentKind struct {
 	mapAll  func(m *mapper, interpreter uint64) error
 }
 
-func callAgent(word string) agentKind {
-	var set settings
+func callAgent(set *settings) agentKind {
 	return agentKind{
-		func(*target) error { return set.read(word) },
-		func(m *mapper, interpreter uint64) error { return m.mapAll(interpreter, &set) },
+		func(*target) error { return nil },
+		func(m *mapper, interpreter uint64) error { return m.mapAll(interpreter, set) },
 	}
 }
 

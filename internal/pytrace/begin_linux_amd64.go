@@ -25,7 +25,7 @@ func (t *target) hasBegun() bool {
 }
 
 // attachSoon attaches to a process when it has an interpreter that has been initialised, for which it is not stopped.
-func attachSoon(pid int, set string) error {
+func attachSoon(pid int, set *settings) error {
 	deadline := time.Now().Add(beginWithin)
 	t, err := examine(pid)
 	for ; errors.Is(err, ErrNoPython) && time.Now().Before(deadline); t, err = examine(pid) {
@@ -62,7 +62,7 @@ type begin struct {
 
 // attachAtBegin attaches to the program that a process is about to execute, at the first system call at which its interpreter has been initialised.
 // No code of the program's own has run then.
-func attachAtBegin(pid int, set string) error {
+func attachAtBegin(pid int, set *settings) error {
 	if err := ptrace(ptraceSeize, pid, 0, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACEEXEC); err != nil {
 		return err
 	}

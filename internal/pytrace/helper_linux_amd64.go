@@ -84,16 +84,21 @@ func hand(memory int) error {
 
 // attachBy attaches as a word says.
 func attachBy(pid int, word string) error {
-	word, set, _ := strings.Cut(word, " ")
+	word, text, isCalls := strings.Cut(word, " ")
+	if !isCalls {
+		return attach(pid, torchAgent(word == wordShapes), hand)
+	}
+	set, err := readSettings(text)
+	if err != nil {
+		return err
+	}
 	switch word {
 	case wordCommand:
 		return attachAtBegin(pid, set)
 	case wordNew:
 		return attachSoon(pid, set)
-	case wordCalls:
-		return attach(pid, callAgent(set), hand)
 	}
-	return attach(pid, torchAgent(word == wordShapes), hand)
+	return attach(pid, callAgent(set), hand)
 }
 
 // The agents, as words of the process that attaches, and when it does so. Settings of calls follow after a space.

@@ -40,11 +40,12 @@ func (s *settings) text() string {
 	return " " + string(text)
 }
 
-func (s *settings) read(text string) error {
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		return fmt.Errorf("read the settings of its tracing: %w", err)
+func readSettings(text string) (*settings, error) {
+	var s settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, fmt.Errorf("read the settings of its tracing: %w", err)
 	}
-	return nil
+	return &s, nil
 }
 
 // ticks are those that a time lasts.
