@@ -295,13 +295,13 @@ func (r *recorder) openWindow() error {
 	if err != nil {
 		return err
 	}
-	r.opening()
+	r.python.open(open)
+	r.torch.base().open(open)
+	r.opening() // says that the window is open
 	if err := r.writer.Open(open); err != nil {
 		return err
 	}
 	r.openedAt = open
-	r.python.open(open)
-	r.torch.base().open(open)
 	r.counts = newProbeCounts(r.cfg, open)
 	switch {
 	case r.command == nil:

@@ -5,12 +5,16 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wprof/test/engine"
@@ -22,6 +26,7 @@ type pythonCall struct {
 	Type  string  `json:"t"`
 	Name  string  `json:"name"`
 	TS    float64 `json:"ts"`
+	Start float64 `json:"start_ts"`
 	Dur   float64 `json:"dur"`
 	Open  string  `json:"open"`
 	Count int     `json:"count"` // of lost events
@@ -119,6 +124,61 @@ func checkCallsOfPython(t *testing.T, capture, script string, pid int) {
 	if len(tids) != 2 || open != 1 {
 		t.Errorf("calls are of %d threads, and %d are open, want 2 and 1", len(tids), open)
 	}
+}
+
+// Calls are whole also where the recorder is behind: eight threads call while it is stopped.
+func TestCallsAreWholeIfTheRecorderIsBehind(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const calls = 10_000 // of each thread
+	script, _ := filepath.Abs("testdata/python/busycalls.py")
+	for _, python := range tools.Pythons(t) {
+		if strings.Contains(python, "t/bin") {
+			continue
+		}
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(python, "/"), "/", "-"), func(t *testing.T) {
+			w := tools.StartWorkload(t, exec.Command(python, script, strconv.Itoa(calls)))
+			w.Until("ready")
+			capture := tools.Record(t, filepath.Join(t.TempDir(), "calls.wprof"), []string{"--no-stacks", "-f", "py-trace=" + w.PIDText()}, func() {
+				defer stopRecorder(t)()
+				w.Send("\n")
+				w.Until("done")
+			})
+			leaves, lost := 0, 0
+			for line := range bytes.Lines(tools.Run(t, "wprof-json", capture)) {
+				var c pythonCall
+				if err := json.Unmarshal(line, &c); err != nil {
+					t.Fatal(err)
+				}
+				if c.Type == "lost" {
+					lost += c.Count
+				}
+				if c.Name != "py_call" {
+					continue
+				}
+				if c.Args.Function == "busycalls.leaf" {
+					leaves++
+				}
+				if c.Task.PID != w.PID() || c.Args.Function == "" || c.Start < 0 || math.Abs(c.Start+c.Dur-c.TS) > 2e-9 || c.Args.Self > c.Dur {
+					t.Fatalf("%s", line)
+				}
+			}
+			if leaves > 8*calls || leaves < 8*calls-lost {
+				t.Errorf("%d calls of leaf, want %d; %d events are lost", leaves, 8*calls, lost)
+			}
+		})
+	}
+}
+
+// stopRecorder stops the recorder that this test has started, until what it returns is called.
+func stopRecorder(t *testing.T) func() {
+	t.Helper()
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "wprof-record").Output()
+	pid, wrong := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err = errors.Join(err, wrong); err != nil {
+		t.Fatalf("find the recorder in %q: %v", out, err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	return func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 }
 
 // checkFunctionTable compares the table of functions with the calls.
