@@ -172,7 +172,7 @@ static __always_inline void walk_listed_python(struct task_struct *task, struct 
 		return;
 	ctx->st = &l->st;
 	p = begin_python(ctx->st, w, task);
-	if (!p)
+	if (!p || p->is_ruby)
 		return;
 	start_listed_python(ctx, l, p);
 	newest = ctx->st->interpreter;

@@ -57,6 +57,7 @@ type Unwinding struct {
 	Memory int  // of the kernel for tables, bytes; 0: 256 MiB
 	Counts bool // count frames, and why walks end ([UnwindCounts]): 50 ns a stack
 	Python Python
+	Ruby   Python
 }
 
 // Stacks selects the parts of a stack that are taken.

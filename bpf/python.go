@@ -5,20 +5,32 @@ package bpf
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 
 	"github.com/cilium/ebpf"
 
 	"wprof/internal/python"
+	"wprof/internal/ruby"
 )
 
-// Python configures the frames of Python in user stacks: see python.h. They need tables.
+// Python configures the frames of Python, or of Ruby, in user stacks: see python.h. They need tables.
 type Python struct {
 	On   bool
 	PID  int32  // the only process whose frames are taken; 0: all
 	Name string // glob on the names of processes whose frames are taken; "": all
 }
+
+// Interpreter is what interpreter a file has; the zero value: none.
+type Interpreter struct {
+	Python *python.Interpreter
+	Ruby   *ruby.Interpreter
+}
+
+// HasLoop reports whether the file has the code that executes functions; one with Python's module _asyncio may not.
+func (in Interpreter) HasLoop() bool { return in.Ruby != nil || in.Python != nil && len(in.Python.Loops) > 0 }
+
+// interprets reports whether frames of any interpreter are taken.
+func (o *Options) interprets() bool { return o.Unwind.Python.On || o.Unwind.Ruby.On }
 
 // Dimensions of python.h.
 const (
@@ -30,7 +42,7 @@ const (
 
 // sizePython gives the maps their sizes: little memory if they are not needed.
 func (o *Options) sizePython(spec *ebpf.CollectionSpec) {
-	if !o.Unwind.Python.On {
+	if !o.interprets() {
 		// The programs refer to them, but what would use them is left out when they are loaded.
 		for _, name := range []string{"python_stacks", "python_listings"} {
 			if m := spec.Maps[name]; m != nil {
@@ -47,15 +59,25 @@ func (o *Options) sizePython(spec *ebpf.CollectionSpec) {
 }
 
 func (o *Options) setPython(spec *ebpf.CollectionSpec) error {
-	p := o.Unwind.Python
-	if !p.On {
+	if !o.interprets() {
 		return nil
 	}
-	var name [globBytes]byte
-	if copy(name[:globBytes-1], p.Name) < len(p.Name) {
-		return fmt.Errorf("the name of a Python process has more than %d bytes: %s", globBytes-1, p.Name)
+	if err := setVariables(spec, map[string]any{"python_enabled": true}); err != nil {
+		return err
 	}
-	return setVariables(spec, map[string]any{"python_enabled": true, "python_pid": uint32(p.PID), "python_named": p.Name != "", "python_name": name})
+	for language, p := range map[string]Python{"python": o.Unwind.Python, "ruby": o.Unwind.Ruby} {
+		if spec.Variables[language+"_pid"] == nil {
+			continue // Ruby's frames are not walked on this machine
+		}
+		var name [globBytes]byte
+		if copy(name[:globBytes-1], p.Name) < len(p.Name) {
+			return fmt.Errorf("the name of a process of %s has more than %d bytes: %s", language, globBytes-1, p.Name)
+		}
+		if err := setVariables(spec, map[string]any{language + "_pid": uint32(p.PID), language + "_named": p.Name != "", language + "_name": name}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pythonFile mirrors struct python in python.h.
@@ -78,21 +100,49 @@ type pythonFile struct {
 	SetUsed, SetEntries, SetMask                                             uint16
 	TaskCoroutine, TaskName, AwaitedBy, IsTask, IsSet                        uint16
 	RunningTask                                                              uint32
-	_                                                                        uint32
+	IsRuby                                                                   uint8
+	_                                                                        [3]uint8
 }
 
-// addPython stores an interpreter, or its module _asyncio, for the programs. It returns its number, and 1; 0: there are too many.
-func (u *UnwindTables) addPython(in *python.Interpreter) (uint16, error) {
-	if u.pythons == nil {
+// addInterpreter stores an interpreter, or Python's module _asyncio, for the programs. It returns its number, and 1; 0: there is none, or there are too many.
+func (u *UnwindTables) addInterpreter(in Interpreter) (uint16, error) {
+	var f pythonFile
+	switch {
+	case u.pythons == nil:
+		return 0, nil
+	case in.Python != nil:
+		f = pythonFileOf(in.Python)
+	case in.Ruby != nil:
+		f = rubyFileOf(in.Ruby)
+	default:
 		return 0, nil
 	}
-	if i := slices.IndexFunc(u.python, func(known python.Interpreter) bool { return reflect.DeepEqual(known, *in) }); i >= 0 {
+	if i := slices.Index(u.interpreters, f); i >= 0 {
 		return uint16(i) + 1, nil
 	}
-	number := uint32(len(u.python))
+	number := uint32(len(u.interpreters))
 	if number >= pythonFiles {
 		return 0, nil
 	}
+	if err := u.pythons.Put(number, f); err != nil {
+		return 0, fmt.Errorf("store an interpreter for the kernel programs: %w", err)
+	}
+	u.interpreters = append(u.interpreters, f)
+	return uint16(number) + 1, nil
+}
+
+// rubyFileOf is what ruby.h uses of a file.
+func rubyFileOf(in *ruby.Interpreter) pythonFile {
+	l := &in.Layout
+	return pythonFile{
+		Runtime: in.Context, Begin: [python.MaxLoops]uint64{in.Loop.Begin}, End: [python.MaxLoops]uint64{in.Loop.End}, IsRuby: 1, Minor: uint8(l.Minor),
+		Filename: uint16(l.Path), Qualname: uint16(l.Label), FirstLine: uint16(l.FirstLine), Lines: uint16(l.Lines), Bytes: uint16(l.EntryBytes),
+		FrameB: uint16(l.FrameBytes), CodeB: uint16(l.CodeBytes()),
+	}
+}
+
+// pythonFileOf is what python.h uses of a file.
+func pythonFileOf(in *python.Interpreter) pythonFile {
 	l := &in.Layout
 	f := pythonFile{
 		Runtime:      in.Runtime,
@@ -120,11 +170,7 @@ func (u *UnwindTables) addPython(in *python.Interpreter) (uint16, error) {
 		f.Begin[i], f.End[i] = loop.Begin, loop.End
 	}
 	f.addTasks(in)
-	if err := u.pythons.Put(number, f); err != nil {
-		return 0, fmt.Errorf("store a Python interpreter for the kernel programs: %w", err)
-	}
-	u.python = append(u.python, *in)
-	return uint16(number) + 1, nil
+	return f
 }
 
 // addTasks adds where what awaits a task is.

@@ -64,7 +64,8 @@ struct python {
 	/* In a thread, and in a task, as the file with the module _asyncio says. */
 	__u16 task_coroutine, task_name, awaited_by, is_task, is_set;
 	__u32 running_task;
-	__u32 pad_end;
+	__u8 is_ruby; /* ruby.h has other structures, and the members of the same names */
+	__u8 pad[3];
 };
 
 struct {
@@ -382,21 +383,12 @@ static __always_inline __u32 define_python_code(struct python_context *ctx, cons
 	return at + copy_python_text(ctx, is_other, at, PYTHON_LINES);
 }
 
-/* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */
-__noinline bool write_python_code(struct python_stack *st)
+/* Writes the definition in st->def and the text behind it. False: no room. */
+static __always_inline bool submit_python_code(struct python_stack *st, __u32 size)
 {
-	struct python_context ctx = {.st = st};
-	__u32 cpu = bpf_get_smp_processor_id(), size;
-	const struct python *p;
-	struct rec_code *rec, *def;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct rec_code *rec = claim_here(cpu, size), *def;
 
-	if (!python_enabled || !st)
-		return false;
-	p = python_of(st);
-	if (!p)
-		return false;
-	size = sizeof(*rec) + define_python_code(&ctx, false, p);
-	rec = claim_here(cpu, size);
 	if (!rec) {
 		count_loss(cpu, REC_CODE);
 		return false;
@@ -408,6 +400,18 @@ __noinline bool write_python_code(struct python_stack *st)
 	if (unwind_counted)
 		__sync_fetch_and_add(&python_counts.codes, 1);
 	return true;
+}
+
+/* Writes the definition of the code object in st->code. False: no room. A global function is verified once. */
+__noinline bool write_python_code(struct python_stack *st)
+{
+	struct python_context ctx = {.st = st};
+	const struct python *p;
+
+	if (!python_enabled || !st)
+		return false;
+	p = python_of(st);
+	return p && submit_python_code(st, sizeof(struct rec_code) + define_python_code(&ctx, false, p));
 }
 
 /* Whether the code object in st->code has its definition, under an id. */
@@ -728,7 +732,7 @@ __noinline int walk_python(struct scratch *s)
 	if (unwind_counted)
 		begin = bpf_ktime_get_ns();
 	p = begin_python(ctx.st, &s->walk, task);
-	if (!p)
+	if (!p || p->is_ruby)
 		return 0;
 	remember_runtime(ctx.st);
 	start_python(&ctx, p, s->walk.in_python_loop);

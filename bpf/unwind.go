@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
-	"wprof/internal/python"
 	"wprof/internal/unwind"
 )
 
@@ -67,8 +66,8 @@ type UnwindTables struct {
 	generation, version  *ebpf.Variable // version: changes with each table
 	changes              uint32
 	wakeups              *Wakeups
-	pythons              *ebpf.Map // nil: Python's frames are not taken
-	python               []python.Interpreter
+	pythons              *ebpf.Map // nil: frames of interpreters are not taken
+	interpreters         []pythonFile
 }
 
 func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, error) {
@@ -78,7 +77,7 @@ func (t *Tracer) newUnwindTables(spec *ebpf.CollectionSpec) (*UnwindTables, erro
 		return nil, err
 	}
 	var pythons *ebpf.Map
-	if t.options.Unwind.Python.On {
+	if t.options.interprets() {
 		pythons = maps["pythons"]
 	}
 	return &UnwindTables{pythons: pythons, files: maps["unwind_files"], missed: maps["unwind_missed"], outer: maps["unwind_chunks"], inner: spec.Maps["unwind_chunks"].InnerMap,
@@ -130,9 +129,9 @@ func (u *UnwindTables) Missed() (map[UnwindFile]MissedMapping, error) {
 var ErrUnwindFull = errors.New("the memory for unwind tables is full")
 
 // Add stores the table of a file for the programs; nil: the file has none. It returns the files whose tables it has removed to make
-// room: those that were used least recently, and not in the current generation. in is what the file has of a Python interpreter; nil: it
-// has nothing. isNeeded: the table counts as used in this generation.
-func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpreter, isNeeded bool) (removed []UnwindFile, err error) {
+// room: those that were used least recently, and not in the current generation. in is the interpreter in the file, if any. isNeeded: the
+// table counts as used in this generation.
+func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in Interpreter, isNeeded bool) (removed []UnwindFile, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -146,17 +145,15 @@ func (u *UnwindTables) Add(file UnwindFile, t *unwind.Table, in *python.Interpre
 		entry.Used--
 		u.idle[file] = entry.Used
 	}
-	if in != nil {
-		number, err := u.addPython(in)
-		if err != nil {
-			return nil, err
-		}
-		if len(in.Loops) > 0 {
-			entry.Python = number
-		}
-		if in.Tasks != nil {
-			entry.PythonTasks = number
-		}
+	number, err := u.addInterpreter(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.HasLoop() {
+		entry.Python = number
+	}
+	if in.Python != nil && in.Python.Tasks != nil {
+		entry.PythonTasks = number
 	}
 	if t != nil && len(t.Pages) > 0 {
 		ruleWords := ruleWords(t.Rules)

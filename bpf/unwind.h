@@ -20,6 +20,7 @@ volatile __u32 unwind_version; /* changes with each table that user space adds o
 #include "unwindtable.h"
 #include "mappings.h"
 #include "python.h"
+#include "ruby.h"
 
 /* Statistics of walks, for wprof-record --stats. */
 struct {
@@ -455,6 +456,8 @@ static __always_inline bool begin_walk(struct scratch *s)
 }
 
 static __always_inline void walk_python(struct scratch *s) {}
+
+static __always_inline void walk_ruby(struct scratch *s) {}
 
 static __always_inline void walk_by_tables(struct scratch *s) {}
 

@@ -52,7 +52,7 @@ func TestLeastUsedTablesLeave(t *testing.T) {
 	table := &unwind.Table{Rules: []unwind.Rule{{}}, Pages: []uint32{0, unwindChunkWords / 2}, Rows: make([]uint32, unwindChunkWords/2)}
 	add := func(n uint64, isNeeded bool) []UnwindFile {
 		t.Helper()
-		removed, err := u.Add(file(n), table, nil, isNeeded)
+		removed, err := u.Add(file(n), table, Interpreter{}, isNeeded)
 		must(t, err)
 		return removed
 	}
@@ -67,7 +67,7 @@ func TestLeastUsedTablesLeave(t *testing.T) {
 	for n := uint64(5); n < 8; n++ {
 		add(n, true)
 	}
-	if _, err := u.Add(file(8), table, nil, true); !errors.Is(err, ErrUnwindFull) {
+	if _, err := u.Add(file(8), table, Interpreter{}, true); !errors.Is(err, ErrUnwindFull) {
 		t.Errorf("all tables are in use: got %v, want %v", err, ErrUnwindFull)
 	}
 	var left []uint64

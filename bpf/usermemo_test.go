@@ -42,7 +42,7 @@ func addTable(t *testing.T, tracer *Tracer, name string) {
 	must(t, unix.Fstat(int(f.Fd()), &stat))
 	table, err := unwind.Build(f, stat.Size)
 	must(t, err)
-	_, err = tracer.UnwindTables().Add(unwindFileOf(&stat), table, nil, true)
+	_, err = tracer.UnwindTables().Add(unwindFileOf(&stat), table, Interpreter{}, true)
 	must(t, err)
 }
 

@@ -106,8 +106,10 @@ static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
 static __always_inline struct stack_ref walked_user_stack(struct scratch *s, struct task_struct *task)
 {
 	walk_by_tables(s);
-	if (python_enabled)
+	if (python_enabled) {
 		walk_python(s);
+		walk_ruby(s);
+	}
 	return refer_to_user_stack(s, task, s->walk.ended << STACK_END_SHIFT | (s->walk.ended == END_ROOT ? 0 : REC_CUT));
 }
 

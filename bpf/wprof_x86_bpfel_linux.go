@@ -243,6 +243,9 @@ const (
 	wprofVarRingChunks                  = "ring_chunks"
 	wprofVarRingCount                   = "ring_count"
 	wprofVarRingsShared                 = "rings_shared"
+	wprofVarRubyName                    = "ruby_name"
+	wprofVarRubyNamed                   = "ruby_named"
+	wprofVarRubyPid                     = "ruby_pid"
 	wprofVarSampleKernel                = "sample_kernel"
 	wprofVarSampleUser                  = "sample_user"
 	wprofVarSeeding                     = "seeding"
@@ -553,6 +556,9 @@ type wprofVariableSpecs struct {
 	RingChunks           *ebpf.VariableSpec `ebpf:"ring_chunks"`
 	RingCount            *ebpf.VariableSpec `ebpf:"ring_count"`
 	RingsShared          *ebpf.VariableSpec `ebpf:"rings_shared"`
+	RubyName             *ebpf.VariableSpec `ebpf:"ruby_name"`
+	RubyNamed            *ebpf.VariableSpec `ebpf:"ruby_named"`
+	RubyPid              *ebpf.VariableSpec `ebpf:"ruby_pid"`
 	SampleKernel         *ebpf.VariableSpec `ebpf:"sample_kernel"`
 	SampleUser           *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding              *ebpf.VariableSpec `ebpf:"seeding"`
@@ -777,6 +783,9 @@ type wprofVariables struct {
 	RingChunks           *ebpf.Variable `ebpf:"ring_chunks"`
 	RingCount            *ebpf.Variable `ebpf:"ring_count"`
 	RingsShared          *ebpf.Variable `ebpf:"rings_shared"`
+	RubyName             *ebpf.Variable `ebpf:"ruby_name"`
+	RubyNamed            *ebpf.Variable `ebpf:"ruby_named"`
+	RubyPid              *ebpf.Variable `ebpf:"ruby_pid"`
 	SampleKernel         *ebpf.Variable `ebpf:"sample_kernel"`
 	SampleUser           *ebpf.Variable `ebpf:"sample_user"`
 	Seeding              *ebpf.Variable `ebpf:"seeding"`

@@ -15,6 +15,9 @@ const (
 // FeaturePyStacks is one of ConfigFeatures: functions of Python in stacks, perhaps followed by = and of which processes.
 const FeaturePyStacks = "py-stacks"
 
+// FeatureRubyStacks is the same for Ruby.
+const FeatureRubyStacks = "ruby-stacks"
+
 // ScopeCommand is the scope of a recording of a command, which begins with its exec: until then all threads are hidden.
 const ScopeCommand = "the command and its children"
 

@@ -77,8 +77,8 @@ func (f *Frame) Problem(m *Module) string {
 		return fmt.Sprintf("frame %d has offset %#x, but is %d bytes into its function", f.Id, f.Offset, f.FunctionOffset)
 	case f.Caller && f.Offset == 0 && p != partKernel:
 		return fmt.Sprintf("frame %d is a return address at offset 0, with no code before it", f.Id)
-	case f.Loop != 0 && p != partEither && !m.IsPython():
-		return fmt.Sprintf("frame %d stands in place of frame %d, but is none of Python", f.Id, f.Loop)
+	case f.Loop != 0 && p != partEither && !m.IsInterpreted():
+		return fmt.Sprintf("frame %d stands in place of frame %d, but is none of an interpreter", f.Id, f.Loop)
 	}
 	return ""
 }
@@ -128,7 +128,8 @@ func partOf(kind ModuleKind) part {
 	switch kind {
 	case ModuleKind_MODULE_KERNEL, ModuleKind_MODULE_KERNEL_MODULE:
 		return partKernel
-	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON, ModuleKind_MODULE_PYTHON, ModuleKind_MODULE_PYTHON_AWAITING:
+	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON, ModuleKind_MODULE_PYTHON, ModuleKind_MODULE_PYTHON_AWAITING,
+		ModuleKind_MODULE_RUBY:
 		return partUser
 	}
 	return partEither

@@ -39,3 +39,9 @@ func (m *Module) IsPython() bool {
 func (m *Module) IsAwaiting() bool {
 	return ModuleKind(m.GetKind()) == ModuleKind_MODULE_PYTHON_AWAITING
 }
+
+// IsRuby reports whether a module, which may be nil, has methods of Ruby.
+func (m *Module) IsRuby() bool { return ModuleKind(m.GetKind()) == ModuleKind_MODULE_RUBY }
+
+// IsInterpreted reports whether a module has functions that an interpreter executes.
+func (m *Module) IsInterpreted() bool { return m.IsPython() || m.IsRuby() }

@@ -51,5 +51,9 @@ func ModuleKinds() []ModuleKindInfo {
 			Doc:  "coroutines of Python that do not run: their tasks await that of the frames inside of them; and, in brackets, where the frames of a task begin",
 			Path: "[python awaiting]", Offset: "as of python",
 		},
+		{
+			Kind: ModuleKind_MODULE_RUBY, Name: "ruby", User: true, Doc: "methods and blocks of Ruby, which its virtual machine executes",
+			Path: "[ruby]", Offset: "a number that only the same line of the same method has",
+		},
 	}
 }

@@ -143,6 +143,7 @@ const (
 	ModuleKind_MODULE_ANON            ModuleKind = 6 // code made at run time of which nothing is known
 	ModuleKind_MODULE_PYTHON          ModuleKind = 7 // functions of Python, which an interpreter executes
 	ModuleKind_MODULE_PYTHON_AWAITING ModuleKind = 8 // coroutines of Python that do not run, but await what stands inside of them
+	ModuleKind_MODULE_RUBY            ModuleKind = 9 // methods and blocks of Ruby, which its virtual machine executes
 )
 
 // Enum value maps for ModuleKind.
@@ -157,6 +158,7 @@ var (
 		6: "MODULE_ANON",
 		7: "MODULE_PYTHON",
 		8: "MODULE_PYTHON_AWAITING",
+		9: "MODULE_RUBY",
 	}
 	ModuleKind_value = map[string]int32{
 		"MODULE_UNKNOWN":         0,
@@ -168,6 +170,7 @@ var (
 		"MODULE_ANON":            6,
 		"MODULE_PYTHON":          7,
 		"MODULE_PYTHON_AWAITING": 8,
+		"MODULE_RUBY":            9,
 	}
 )
 
@@ -1530,7 +1533,7 @@ func (x *Command) GetCut() bool {
 type Module struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Path       []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon; [python]; [python awaiting]
+	Path       []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon; [python]; [python awaiting]; [ruby]
 	BuildId    []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"` // empty when there is none, or none is known
 	Device     uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`                 // of a file without a build-id: major << 32 | minor
 	Inode      uint64                 `protobuf:"varint,5,opt,name=inode,proto3" json:"inode,omitempty"`
@@ -1721,12 +1724,12 @@ type Frame struct {
 	Id     uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Module uint32                 `protobuf:"varint,2,opt,name=module,proto3" json:"module,omitempty"` // 0: the address was in nothing that is known
 	// Of a file: bytes from its beginning. Of the kernel and its modules: from Module.base. Of the vDSO: from the
-	// beginning of its image. Of Python: a number that only the same line of the same function has. Of everything else the address itself.
+	// beginning of its image. Of Python and Ruby: a number that only the same line of the same function has. Of everything else the address itself.
 	Offset         uint64  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	FunctionOffset uint64  `protobuf:"varint,4,opt,name=function_offset,json=functionOffset,proto3" json:"function_offset,omitempty"` // bytes from the beginning of the last line's function; 0 without lines
 	Lines          []*Line `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"`                                          // innermost inlined function first; none when no name is known
 	Caller         bool    `protobuf:"varint,6,opt,name=caller,proto3" json:"caller,omitempty"`                                       // offset is a return address: its function is the one that holds offset-1
-	// Of Python: the frame of the interpreter's loop that it stands in place of; 0: of none, because the same call of the loop executes the
+	// Of Python and Ruby: the frame of the interpreter's loop that it stands in place of; 0: of none, because the same call of the loop executes the
 	// function that called this one, or because the loop's frame was not found.
 	Loop          uint32 `protobuf:"varint,7,opt,name=loop,proto3" json:"loop,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3616,7 +3619,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x11TASK_FLAG_KTHREAD\x10\x01\x12\x12\n" +
 	"\x0eTASK_FLAG_IDLE\x10\x02\x12\x12\n" +
 	"\x0eTASK_FLAG_SELF\x10\x04\x12\x15\n" +
-	"\x11TASK_FLAG_UNKNOWN\x10\b*\xbf\x01\n" +
+	"\x11TASK_FLAG_UNKNOWN\x10\b*\xd0\x01\n" +
 	"\n" +
 	"ModuleKind\x12\x12\n" +
 	"\x0eMODULE_UNKNOWN\x10\x00\x12\x0f\n" +
@@ -3628,7 +3631,8 @@ const file_wprof_proto_rawDesc = "" +
 	"MODULE_JIT\x10\x05\x12\x0f\n" +
 	"\vMODULE_ANON\x10\x06\x12\x11\n" +
 	"\rMODULE_PYTHON\x10\a\x12\x1a\n" +
-	"\x16MODULE_PYTHON_AWAITING\x10\b*\xab\x01\n" +
+	"\x16MODULE_PYTHON_AWAITING\x10\b\x12\x0f\n" +
+	"\vMODULE_RUBY\x10\t*\xab\x01\n" +
 	"\bStackEnd\x12\x15\n" +
 	"\x11STACK_END_UNKNOWN\x10\x00\x12\x12\n" +
 	"\x0eSTACK_END_ROOT\x10\x01\x12\x13\n" +

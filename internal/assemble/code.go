@@ -27,10 +27,10 @@ type code struct {
 	modules   map[format.ModuleKey]*module
 	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
-	// interpreted is the module of all frames of Python, unknown stands for code objects that were not read.
-	interpreted  format.Module
-	awaiting     format.Module // of those that do not run
-	unknown      pythonCode
+	// interpreted are the modules of all frames of a language, unknown stand for code objects that were not read.
+	interpreted  [languages]format.Module
+	awaiting     format.Module // of those of Python that do not run
+	unknown      [languages]pythonCode
 	pythonFrames map[pythonPlace]uint32 // of this section, as indices in frames
 	loops        map[*module]uint32     // of each module the frame that stands for all of the interpreter's loop, 1 + its index
 	kernels      map[*symbol.KernelModule]*module
@@ -96,9 +96,12 @@ func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Opti
 		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*symbol.KernelModule]*module),
 		byPointer: make(map[*format.Module]*module), generated: make(map[uint32]*GeneratedCode),
 	}
-	c.interpreted = format.Module{Path: []byte("[python]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON)}
+	c.interpreted = [...]format.Module{
+		ofPython: {Path: []byte("[python]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON)},
+		ofRuby:   {Path: []byte("[ruby]"), Kind: uint32(format.ModuleKind_MODULE_RUBY)},
+	}
 	c.awaiting = format.Module{Path: []byte("[python awaiting]"), Kind: uint32(format.ModuleKind_MODULE_PYTHON_AWAITING)}
-	c.unknown = pythonCode{function: unknownPython}
+	c.unknown = [...]pythonCode{ofPython: {function: unknownPython}, ofRuby: {function: unknownRuby, language: ofRuby}}
 	c.beginSection()
 	return c
 }

@@ -91,7 +91,7 @@ func (c *code) looksCut(p *part) *module {
 	}
 	ends = stacks.OutermostNative(ends, len(p.frames), func(i int) bool {
 		definition := c.frames[p.frames[i]].module.definition
-		return definition != nil && definition.IsPython()
+		return definition != nil && definition.IsInterpreted()
 	})
 	return c.frames[p.frames[ends]].module
 }

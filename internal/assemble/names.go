@@ -23,7 +23,7 @@ type LineFinder interface {
 // canHaveNames reports whether frames of a module can have names.
 func canHaveNames(m *format.Module) bool {
 	kind := format.ModuleKind(m.Kind)
-	return kind != format.ModuleKind_MODULE_ANON && !m.IsPython() && kind != format.ModuleKind_MODULE_UNKNOWN
+	return kind != format.ModuleKind_MODULE_ANON && !m.IsInterpreted() && kind != format.ModuleKind_MODULE_UNKNOWN
 }
 
 // nameRef is a name in 12 bytes.

@@ -53,6 +53,10 @@ func (c *code) mergePython(t *stackDef) {
 	unmatched := 0
 	if t.whole && isWhole {
 		unmatched = max(calls-len(runs), 0)
+		if more := len(runs) - calls; more > 0 && isRuby(runs) {
+			c.addRuns(t.pid, runs[:more]) // Ruby adds a frame before it calls the loop
+			runs = runs[more:]
+		}
 	}
 	for i, address := range c.addresses {
 		_, kind := cutMark(address)
@@ -136,16 +140,17 @@ type pythonPlace struct {
 
 // pythonFrame is the index of a frame of Python in this section, which stands in place of the frame loop; 0: of none.
 func (c *code) pythonFrame(pid uint32, w frameWord, loop uint32) uint32 {
-	code, line := c.python.find(pid, w.word>>ringdata.PythonWordCodeShift), uint32(0)
+	id := w.word >> ringdata.PythonWordCodeShift
+	code, line := c.python.find(pid, id), uint32(0)
 	switch {
 	case w.mark != noMark:
 		code = markCode(w.mark, code)
 	case code == nil:
-		code = &c.unknown
+		code = &c.unknown[languageOf(id)]
 	default:
 		line = code.line(w.word & frameAtMask)
 	}
-	m := c.moduleOf(&c.interpreted)
+	m := c.moduleOf(&c.interpreted[code.language])
 	if w.awaits {
 		m = c.moduleOf(&c.awaiting)
 	}

@@ -6,10 +6,12 @@ import (
 
 	"wprof/internal/python"
 	"wprof/internal/ringdata"
+	"wprof/internal/ruby"
 )
 
-// pythonCode is a code object, as its rec_code has it.
+// pythonCode is a code object of Python, or an iseq of Ruby, as its rec_code has it.
 type pythonCode struct {
+	language language
 	function string // with its module
 	file     string
 	first    uint32 // line
@@ -85,13 +87,18 @@ func readPythonCode(b []byte) *pythonCode {
 		return part
 	}
 	decode := func(b []byte, kind byte) string {
+		if kind == 0 { // of Ruby
+			return string(b)
+		}
 		return python.Text(b, int(kind&ringdata.CodeTextBytes), kind&ringdata.CodeTextAscii != 0)
 	}
 	name := decode(cut(le.Uint16(b[ringdata.CodeNameBytes:])), b[ringdata.CodeNameKind])
 	file := decode(cut(le.Uint16(b[ringdata.CodeFileBytes:])), b[ringdata.CodeFileKind])
 	code := &pythonCode{file: file, first: le.Uint32(b[ringdata.CodeFirstLine:]), minor: int(b[ringdata.CodeMinor]), lines: append([]byte(nil), text...)}
 	code.function = unknownPython
-	if name != "" {
+	if code.language = languageOf(le.Uint64(b[ringdata.CodeID:])); code.language == ofRuby {
+		code.function = ruby.FunctionName(file, name)
+	} else if name != "" {
 		code.function = python.FunctionName(file, name)
 	}
 	code.number = code.hash()
@@ -116,6 +123,8 @@ func (c *pythonCode) hash() uint64 {
 func (c *pythonCode) line(at uint64) uint32 {
 	units := int64(at)
 	switch {
+	case c.language == ofRuby:
+		return rubyLine(at)
 	case at == ringdata.PythonWordBefore:
 		units = -1
 	case at == ringdata.PythonWordFar:

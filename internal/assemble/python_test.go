@@ -25,7 +25,7 @@ func pythonWord(id, at uint64, ends bool) uint64 {
 // pythonText has three code objects of process 10: outer at line 10, inner at line 20 and a function of another module.
 const pythonText = sampleText + `
 0: 3000 code cpu=0 tid=10 pid=10 id=0x1 minor=10 name=outer file=/srv/app.py first=10 lines=0401
-0: 3000 code cpu=0 tid=10 pid=10 id=0x2 minor=10 name=inner file=/srv/app.py first=20 lines=04000403
+0: 3000 code cpu=0 tid=10 pid=10 id=0x5 minor=10 name=inner file=/srv/app.py first=20 lines=04000403
 0: 3000 code cpu=0 tid=10 pid=10 id=0x3 minor=10 name=loads file=/usr/lib/python3.10/json/__init__.py first=30 lines=7f00
 `
 
@@ -37,7 +37,7 @@ const instruction = 0x2000000000400600
 
 // The frames of Python stand where the calls of the interpreter's loop are that execute them.
 func TestPythonReplacesTheLoop(t *testing.T) {
-	outer, inner, loads, boundary := pythonWord(1, 0, true), pythonWord(2, 3, true), pythonWord(3, 0, true), uint64(ringdata.PythonWordEnds)
+	outer, inner, loads, boundary := pythonWord(1, 0, true), pythonWord(5, 3, true), pythonWord(3, 0, true), uint64(ringdata.PythonWordEnds)
 	root, cut := format.StackEnd_STACK_END_ROOT, format.StackEnd_STACK_END_DEPTH
 	const whole, deeper = ringdata.PythonEndWhole, ringdata.PythonEndDeeper
 	native, caller := "/bin/plain", "/bin/plain"
@@ -50,7 +50,7 @@ func TestPythonReplacesTheLoop(t *testing.T) {
 	}{
 		"each call one frame": {[]uint64{0x600010, loop, 0x600020, loop, 0x600030}, []uint64{inner, outer}, root, whole,
 			caller + ";app.outer:11;" + caller + ";app.inner:23;" + native},
-		"one call, two frames": {[]uint64{0x600010, loop, 0x600030}, []uint64{pythonWord(2, 0, false), outer}, root, whole,
+		"one call, two frames": {[]uint64{0x600010, loop, 0x600030}, []uint64{pythonWord(5, 0, false), outer}, root, whole,
 			caller + ";app.outer:11;app.inner:20;" + native},
 		"the loop has just been called": {[]uint64{loop, 0x600020, loop, 0x600030}, []uint64{loads}, root, whole,
 			caller + ";json.loads:30;" + caller + ";/bin/alpha"},
@@ -87,10 +87,10 @@ func TestPythonReplacesTheLoop(t *testing.T) {
 func TestPythonOfBlockedThreads(t *testing.T) {
 	text := pythonText + fmt.Sprintf(`0: 3200 switch cpu=0 prev=10 next=0 state=1
 round 4000
-listedcode pid=10 id=0x4 minor=10 name=waits file=/srv/app.py first=40 lines=0401
+listedcode pid=10 id=0x7 minor=10 name=waits file=/srv/app.py first=40 lines=0401
 blocked tid=10 ended=%d cut=4 user=0x600010,%#x,0x600030 python=%#x,%#x
 end 4100
-`, format.StackEnd_STACK_END_ROOT, uint64(loop), pythonWord(4, 0, false), pythonWord(1, 0, true))
+`, format.StackEnd_STACK_END_ROOT, uint64(loop), pythonWord(7, 0, false), pythonWord(1, 0, true))
 	const want = "/bin/plain;app.outer:11;app.waits:41;/bin/plain"
 	if got := lastStack(t, text); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -99,7 +99,7 @@ end 4100
 
 // The outermost function that a call of the loop executes knows its frame of the loop, which is the same for all addresses in it.
 func TestPythonKnowsItsLoop(t *testing.T) {
-	words := []uint64{pythonWord(3, 0, true), pythonWord(2, 3, false), pythonWord(1, 0, true)}
+	words := []uint64{pythonWord(3, 0, true), pythonWord(5, 3, false), pythonWord(1, 0, true)}
 	const elsewhere = loop + 0x40
 	text := pythonText + fmt.Sprintf("0: 3100 stack cpu=0 tid=10 id=7 pid=10 ended=%d whole=%d at=%s python=%s", format.StackEnd_STACK_END_ROOT, ringdata.PythonEndWhole,
 		listed([]uint64{loop, 0x600020, elsewhere, 0x600030}), listed(words)) + "\n0: 3200 sample cpu=0 tid=10 user=7\nround 4000\nend 4100\n"

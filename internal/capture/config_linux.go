@@ -47,9 +47,8 @@ type Config struct {
 	ProbeTypes   []*tracepoint.Tracepoint // event types of Probes
 	PMUTypes     []*tracepoint.Tracepoint // of the samples of performance counters
 	ProbeNotes   []string                 // what their user should know
-	Python       bpf.Python
-	pythonSet    bool         // by -f
-	PythonCalls  pythonChoice // whose calls are traced, and which
+	Python, Ruby interpreted              // whose functions stacks have
+	PythonCalls  pythonChoice             // whose calls are traced, and which
 	Torch        torchChoice
 	Kernel       bpf.Options
 	PMUEvents    counterPlan       // --pmu
@@ -147,10 +146,10 @@ func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
 	}
-	if err := cfg.checkPythonStacks(u.Tables); err != nil {
+	if err := cfg.checkInterpretedStacks(u.Tables); err != nil {
 		return err
 	}
-	u.Python = cfg.Python
+	u.Python, u.Ruby = cfg.Python.Python, cfg.Ruby.Python
 	cfg.Kernel.Unwind = u
 	if dir := inv.String("unwind-cache"); dir != "no" {
 		cfg.UnwindCache = dir
@@ -294,7 +293,7 @@ func (cfg *Config) setStacks() error {
 
 // setFeatures reads -f; if a group is given more than once, the last one wins.
 func (cfg *Config) setFeatures(lists []string) error {
-	cfg.Python.On = true
+	cfg.Python.On, cfg.Ruby.On = true, true
 	for _, g := range format.Groups() {
 		if g.Off {
 			cfg.Kernel.Off |= g.Group
@@ -331,8 +330,8 @@ func (cfg *Config) setFeatures(lists []string) error {
 				}
 			}
 			switch g := groupOf(name); {
-			case name == pythonFeature:
-				cfg.setPython(details, !off)
+			case interpreterFeatures()[name] != "":
+				cfg.setInterpreted(name, details, !off)
 			case name == tracepoint.Feature:
 				cfg.Tracepoints = nil
 			case sources.Of(name) != 0 && off:
@@ -376,7 +375,8 @@ func featureDetails() map[string]cli.Details {
 			Is:    func(word string) bool { return syscalls.Has(machine(), word) },
 		},
 		sources.Packets: {Check: checkPackets},
-		pythonFeature:   {Check: checkPython},
+		pythonFeature:   {Check: checkInterpreted(pythonFeature)},
+		rubyFeature:     {Check: checkInterpreted(rubyFeature)},
 
 		sources.PythonCalls: {Check: checkPythonCalls},
 		sources.Torch:       {Check: checkTorch},
@@ -406,7 +406,7 @@ func (cfg *Config) groups() format.Group {
 
 // Features returns the words that -f takes, each also with the prefix no-.
 func Features() []string {
-	return append(append(groupNames(^format.Group(0)), sources.FeatureWords()...), pythonFeature, tracepoint.Feature)
+	return append(append(groupNames(^format.Group(0)), sources.FeatureWords()...), pythonFeature, rubyFeature, tracepoint.Feature)
 }
 
 // FeatureFlag is the flag -f.
@@ -434,7 +434,7 @@ func FeaturesHelp() string {
 			on = append(on, g.Name+" ("+g.Doc+")")
 		}
 	}
-	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " (functions of Python in stacks). --list describes the others, and says what they cost. " +
+	return "On by default: " + strings.Join(on, ", ") + ", " + pythonFeature + " and " + rubyFeature + " (functions of Python and Ruby in stacks). --list describes the others, and says what they cost. " +
 		"py-stacks=PID|NAME: only of such processes. py-trace[=PID|NAME]: calls of functions of Python in all recorded processes, or in such ones, also those that begin later; before that min:DURATION: leaves out shorter ones, module:GLOB: takes those of such modules, module:!GLOB: others. py-torch[=PID|NAME]: operators of PyTorch in them, py-torch=shapes:[PID|NAME] with the shapes of their tensors. syscall=read,epoll_*: only these calls. net='tcp port 443': only these packets, as pcap-filter(7) selects them. tp=GROUP:NAME,...: any tracepoints, with all their fields; GROUP and NAME may have * and ?."
 }
 

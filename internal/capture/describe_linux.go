@@ -66,8 +66,10 @@ func resolved(cfg *Config) []*format.KeyValue {
 		duration = "until the command ends"
 	}
 	features := append(groupNames(cfg.groups()), cfg.Kernel.Sources.Features()...)
-	if cfg.Python.On {
-		features = append(features, cfg.pythonWord())
+	for _, feature := range [...]string{pythonFeature, rubyFeature} {
+		if p := cfg.interpretedBy(feature); p.On {
+			features = append(features, p.word(feature))
+		}
 	}
 	if len(cfg.Tracepoints) > 0 {
 		features = append(features, tracepoint.Feature+"="+valid(strings.Join(cfg.Tracepoints, ",")))

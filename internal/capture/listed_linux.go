@@ -71,7 +71,8 @@ func listSources() []*listed {
 		&listed{Name: namePMU, Flag: "-S " + namePMU + "=EVENT[@RATE]", Shows: "samples of events of performance counters and of tracepoints, with stacks"},
 	)
 	all = append(all, listFeatures()...)
-	all = append(all, &listed{Name: pythonFeature, Flag: "-f " + pythonFeature + "[=PID|NAME]", Shows: "functions of Python 3.8 to 3.13 in user stacks"})
+	all = append(all, &listed{Name: pythonFeature, Flag: "-f " + pythonFeature + "[=PID|NAME]", Shows: "functions of Python 3.8 to 3.13 in user stacks"},
+		&listed{Name: rubyFeature, Flag: "-f " + rubyFeature + "[=PID|NAME]", Shows: "methods of Ruby 3.1 and 3.3 in user stacks"})
 	return append(all, &listed{Name: tracepoint.Feature, Flag: "-f " + tracepoint.Feature + "=GROUP:NAME", Shows: "any tracepoint, with all its fields",
 		programs: bpf.TracepointPrograms(), types: []string{measuredTracepoint}})
 }
@@ -121,7 +122,7 @@ func listFeatures() (all []*listed) {
 // find sets whether the kernel has the source.
 func (l *listed) find(kernel *bpf.Preloaded) {
 	l.Here = "yes"
-	if (l.Name == pythonFeature || l.Name == sources.PythonCalls || l.Name == sources.Torch) && runtime.GOARCH != "amd64" {
+	if (l.Name == pythonFeature || l.Name == rubyFeature || l.Name == sources.PythonCalls || l.Name == sources.Torch) && runtime.GOARCH != "amd64" {
 		l.Here, l.Why = "no", "frames and calls of Python, and operators of PyTorch, are recorded on x86-64 only"
 	}
 	for _, program := range l.needed {

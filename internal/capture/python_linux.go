@@ -2,6 +2,7 @@ package capture
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,77 +17,135 @@ import (
 	"wprof/internal/cli"
 	"wprof/internal/printable"
 	"wprof/internal/python"
+	"wprof/internal/ruby"
 )
 
-// pythonFeature is the word of -f for Python's frames in stacks.
-const pythonFeature = format.FeaturePyStacks
+// Words of -f for frames of interpreters in stacks.
+const (
+	pythonFeature = format.FeaturePyStacks
+	rubyFeature   = format.FeatureRubyStacks
+)
+
+// interpreterFeatures returns those words, with the language.
+func interpreterFeatures() map[string]string {
+	return map[string]string{pythonFeature: "Python", rubyFeature: "Ruby"}
+}
 
 // maxPythonName is one less than bpf's room for a glob.
 const maxPythonName = 31
 
-// setPython reads what follows the feature: a process, or a glob on names of processes.
-func (cfg *Config) setPython(which string, on bool) {
-	cfg.Python, cfg.pythonSet = bpf.Python{On: on}, true
+// interpreted is the processes whose functions of a language are taken in stacks.
+type interpreted struct {
+	bpf.Python
+	isSet bool // by -f
+}
+
+// setInterpreted reads what follows the feature: a process, or a glob on names of processes.
+func (cfg *Config) setInterpreted(feature, which string, on bool) {
+	p := interpreted{bpf.Python{On: on}, true}
 	if pid, err := strconv.ParseInt(which, 10, 32); err == nil && pid > 0 {
-		cfg.Python.PID = int32(pid)
+		p.PID = int32(pid)
 	} else {
-		cfg.Python.Name = which
+		p.Name = which
 	}
+	*cfg.interpretedBy(feature) = p
 }
 
-// pythonWord is the feature as -f takes it.
-func (cfg *Config) pythonWord() string {
-	switch p := cfg.Python; {
-	case p.PID != 0:
-		return fmt.Sprintf("%s=%d", pythonFeature, p.PID)
-	case p.Name != "":
-		return pythonFeature + "=" + valid(p.Name)
+func (cfg *Config) interpretedBy(feature string) *interpreted {
+	if feature == rubyFeature {
+		return &cfg.Ruby
 	}
-	return pythonFeature
+	return &cfg.Python
 }
 
-func checkPython(which string) error {
+// word is the feature as -f takes it.
+func (p *interpreted) word(feature string) string {
 	switch {
-	case which == "":
-		return cli.EmptyEntry(pythonFeature+"=", "write it as "+pythonFeature+"=PID or "+pythonFeature+"=NAME")
-	case len(which) > maxPythonName:
-		return fmt.Errorf("%s=%s: a name has %d bytes at most", pythonFeature, which, maxPythonName)
+	case p.PID != 0:
+		return fmt.Sprintf("%s=%d", feature, p.PID)
+	case p.Name != "":
+		return feature + "=" + valid(p.Name)
+	}
+	return feature
+}
+
+func checkInterpreted(feature string) func(which string) error {
+	return func(which string) error {
+		switch {
+		case which == "":
+			return cli.EmptyEntry(feature+"=", "write it as "+feature+"=PID or "+feature+"=NAME")
+		case len(which) > maxPythonName:
+			return fmt.Errorf("%s=%s: a name has %d bytes at most", feature, which, maxPythonName)
+		}
+		return nil
+	}
+}
+
+// checkInterpretedStacks leaves frames of interpreters out where the stacks that are taken cannot have them, and reports why if they were requested.
+func (cfg *Config) checkInterpretedStacks(areTables bool) error {
+	for _, feature := range [...]string{pythonFeature, rubyFeature} {
+		switch p := cfg.interpretedBy(feature); {
+		case !p.On || areTables:
+		case !p.isSet:
+			p.On = false
+		case !cfg.Stacks.Any() || !cfg.Stacks.User:
+			return cli.Usagef("-f %s needs user stacks, which --no-stacks or --no-user-stacks leaves out", feature)
+		default:
+			return cli.Usagef("-f %s needs --unwind=tables, which works on x86-64 only", feature)
+		}
 	}
 	return nil
 }
 
-// checkPythonStacks leaves Python's frames out where the stacks that are taken cannot have them, and reports why if they were requested.
-func (cfg *Config) checkPythonStacks(areTables bool) error {
-	switch {
-	case !cfg.Python.On || areTables:
-		return nil
-	case !cfg.pythonSet:
-		cfg.Python.On = false
-		return nil
-	case !cfg.Stacks.Any() || !cfg.Stacks.User:
-		return cli.Usagef("-f %s needs user stacks, which --no-stacks or --no-user-stacks leaves out", pythonFeature)
+// readInterpreter returns the interpreter in a file, or the one of which only the language and version are known.
+func readInterpreter(file *os.File) (in bpf.Interpreter, unknown *unknownInterpreter) {
+	var ofPython *python.UnknownError
+	var ofRuby *ruby.UnknownError
+	var failed error
+	if in.Python, failed = python.Read(file); errors.As(failed, &ofPython) {
+		return bpf.Interpreter{}, &unknownInterpreter{language: pythonFeature, version: ofPython.Version}
 	}
-	return cli.Usagef("-f %s needs --unwind=tables, which works on x86-64 only", pythonFeature)
+	if errors.Is(failed, python.ErrNone) {
+		in.Python, _ = python.ReadTasks(file)
+	}
+	if in.Python != nil {
+		return in, nil
+	}
+	if in.Ruby, failed = ruby.Read(file); errors.As(failed, &ofRuby) {
+		return bpf.Interpreter{}, &unknownInterpreter{language: rubyFeature, version: ofRuby.Version}
+	}
+	return in, nil
 }
 
 // pythonFinder finds interpreters among the files whose unwind tables are made.
 type pythonFinder struct {
+	python, ruby bool // whose frames are taken
+
 	files  atomic.Int64 // that have a known interpreter
 	counts bpf.PythonCounts
 
 	mu      sync.Mutex
-	unknown map[bpf.UnwindFile]unknownPython
-	met     []unknownPython // those of unknown that are in stacks
+	unknown map[bpf.UnwindFile]unknownInterpreter
+	met     []unknownInterpreter // those of unknown that are in stacks
 }
 
-// unknownPython is a file with an interpreter whose frames cannot be taken.
-type unknownPython struct{ path, version string }
+// unknownInterpreter is a file with an interpreter whose frames cannot be taken.
+type unknownInterpreter struct{ path, language, version string }
 
-func (p *pythonFinder) note(w *wantedFile, unknown *python.UnknownError) {
-	path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.file.Fd()))
+// selected returns what is to be done about a file with an interpreter: nothing if its frames are not taken.
+func (p *pythonFinder) selected(in bpf.Interpreter, unknown *unknownInterpreter) (bpf.Interpreter, *unknownInterpreter) {
+	isRuby := in.Ruby != nil || unknown != nil && unknown.language == rubyFeature
+	if p == nil || isRuby && !p.ruby || !isRuby && !p.python {
+		return bpf.Interpreter{}, nil
+	}
+	return in, unknown
+}
+
+func (p *pythonFinder) note(w *wantedFile, unknown *unknownInterpreter) {
+	unknown.path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.file.Fd()))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unknown[w.id] = unknownPython{path, unknown.Version}
+	p.unknown[w.id] = *unknown
 }
 
 // sum keeps which of the unknown interpreters were in stacks: others belong to processes that were not recorded, or did nothing.
@@ -98,32 +157,37 @@ func (p *pythonFinder) sum(tables *bpf.UnwindTables) {
 			p.met = append(p.met, unknown)
 		}
 	}
-	slices.SortFunc(p.met, func(a, b unknownPython) int { return cmp.Compare(a.path, b.path) })
+	slices.SortFunc(p.met, func(a, b unknownInterpreter) int { return cmp.Compare(a.path, b.path) })
 }
 
-// unknownPythons is a warning about interpreters in stacks whose frames could not be taken; "": there were none.
-func (u *unwinder) unknownPythons() string {
+// unknownInterpreters are warnings about interpreters in stacks whose frames could not be taken; "": there were none of the language.
+func (u *unwinder) unknownInterpreters() []string {
 	if u == nil || u.pythons == nil {
-		return ""
+		return nil
 	}
-	return unknownText(u.pythons.met)
+	return []string{
+		unknownText(u.pythons.met, pythonFeature, "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.15: "),
+		unknownText(u.pythons.met, rubyFeature, "methods of Ruby are missing in stacks of interpreters other than shared libraries of Ruby 3.1 and 3.3: "),
+	}
 }
 
 // unknownNamed is the number of files that a warning names.
 const unknownNamed = 3
 
-func unknownText(met []unknownPython) string {
-	if len(met) == 0 {
+func unknownText(met []unknownInterpreter, language, what string) string {
+	var named []string
+	for _, one := range met {
+		if one.language == language {
+			named = append(named, printable.Text(one.path)+" ("+cmp.Or(one.version, "of an unknown version")+")")
+		}
+	}
+	if len(named) == 0 {
 		return ""
 	}
-	var named []string
-	for _, one := range met[:min(len(met), unknownNamed)] {
-		named = append(named, printable.Text(one.path)+" ("+cmp.Or(one.version, "of an unknown version")+")")
+	if more := len(named) - unknownNamed; more > 0 {
+		named = append(named[:unknownNamed], fmt.Sprintf("%d more", more))
 	}
-	if more := len(met) - len(named); more > 0 {
-		named = append(named, fmt.Sprintf("%d more", more))
-	}
-	return "functions of Python are missing in stacks of interpreters other than CPython 3.8 to 3.15: " + strings.Join(named, ", ")
+	return what + strings.Join(named, ", ")
 }
 
 // preload adds the interpreters of processes that run: they are not kept with the tables of earlier recordings.
@@ -134,8 +198,10 @@ func (p *pythonFinder) preload(u *unwinder) {
 			return
 		}
 		pid, _ := strconv.ParseInt(filepath.Base(folder), 10, 32)
-		for _, m := range executableMappings(int32(pid), "python") {
-			u.add(mapFile(m), nil, 0)
+		for _, word := range [...]string{"python", "ruby"} {
+			for _, m := range executableMappings(int32(pid), word) {
+				u.add(mapFile(m), nil, 0)
+			}
 		}
 	}
 }
@@ -143,5 +209,5 @@ func (p *pythonFinder) preload(u *unwinder) {
 func (p *pythonFinder) describe() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("Python: %s; %d files with an interpreter, %d with one that is not known", p.counts, p.files.Load(), len(p.unknown))
+	return fmt.Sprintf("interpreters: %s; %d files with an interpreter, %d with one that is not known", p.counts, p.files.Load(), len(p.unknown))
 }

@@ -555,7 +555,7 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	for _, text := range append([]string{s.lateText(), s.unopened(), s.unnamed, s.hungText(), s.rec.unwind.unknownPythons()}, generatedTexts(s.summary.Generated)...) {
+	for _, text := range slices.Concat([]string{s.lateText(), s.unopened(), s.unnamed, s.hungText()}, s.rec.unwind.unknownInterpreters(), generatedTexts(s.summary.Generated)) {
 		if text != "" {
 			s.inv.Warnf("%s", text)
 		}

@@ -18,7 +18,6 @@ import (
 
 	"wprof/bpf"
 	"wprof/internal/proc"
-	"wprof/internal/python"
 	"wprof/internal/sideband"
 	"wprof/internal/symbol"
 	"wprof/internal/unwind"
@@ -57,7 +56,7 @@ type refusal struct {
 type unwinder struct {
 	tracer   *bpf.Tracer
 	offCPU   bool          // stacks of blocked threads are taken
-	pythons  *pythonFinder // nil: Python's frames are not taken
+	pythons  *pythonFinder // nil: frames of interpreters are not taken
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	queue    *unwindQueue
@@ -94,8 +93,8 @@ func startUnwinder(tracer *bpf.Tracer, cfg *Config) *unwinder {
 	}
 	u := &unwinder{tracer: tracer, tables: tables, queue: newUnwindQueue(), known: map[bpf.UnwindFile]bool{}, refused: map[bpf.UnwindFile]refusal{}, isReady: make(chan struct{})}
 	u.offCPU = cfg.Stacks.OffCPU
-	if cfg.Kernel.Unwind.Python.On {
-		u.pythons = &pythonFinder{unknown: map[bpf.UnwindFile]unknownPython{}}
+	if k := &cfg.Kernel.Unwind; k.Python.On || k.Ruby.On {
+		u.pythons = &pythonFinder{python: k.Python.On, ruby: k.Ruby.On, unknown: map[bpf.UnwindFile]unknownInterpreter{}}
 	}
 	u.walkBlocked()
 	if cfg.UnwindCache != "" {
@@ -241,7 +240,7 @@ func (u *unwinder) loadIndex() {
 	u.stored = u.cache.Files(u.bootID)
 }
 
-// preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms. Interpreters of Python, which are not
+// preload stores the tables of files that earlier recordings needed, small ones first: a large one takes 30 ms. Interpreters, which are not
 // among them, are made meanwhile.
 func (u *unwinder) preload() {
 	if u.pythons != nil {
@@ -256,7 +255,7 @@ func (u *unwinder) preload() {
 			continue
 		}
 		if table := u.cache.Load(s.Name); table != nil && u.isNew(file) {
-			u.put(file, table, nil, nil, false)
+			u.put(file, table, bpf.Interpreter{}, nil, false)
 		}
 		u.addMissed()
 	}
@@ -353,7 +352,7 @@ func (u *unwinder) addVDSO() {
 		return
 	}
 	table, err := unwind.Build(bytes.NewReader(image), int64(len(image)))
-	u.put(bpf.VDSO(), table, nil, err, true)
+	u.put(bpf.VDSO(), table, bpf.Interpreter{}, err, true)
 }
 
 func mapFile(m bpf.MissedMapping) string {
@@ -426,28 +425,22 @@ func (u *unwinder) make(large bool) {
 func (u *unwinder) build(w *wantedFile) {
 	defer w.file.Close()
 	table, name, err := u.cache.Build(w.file, w.size)
-	interpreter, unread := python.Read(w.file)
-	if errors.Is(unread, python.ErrNone) {
-		interpreter, unread = python.ReadTasks(w.file)
-	}
-	var unknown *python.UnknownError
-	isUnknown := errors.As(unread, &unknown)
-	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: interpreter != nil || isUnknown, Name: name})
+	interpreter, unknown := readInterpreter(w.file)
+	isKnown := interpreter != bpf.Interpreter{}
+	u.keepStored(unwind.Stored{Device: w.id.Device, Inode: w.id.Inode, Changed: w.id.Changed, Python: isKnown || unknown != nil, Name: name})
 	isNeeded := true
-	switch {
-	case u.pythons == nil:
-		interpreter = nil
-	case interpreter != nil && len(interpreter.Loops) > 0:
+	switch interpreter, unknown = u.pythons.selected(interpreter, unknown); {
+	case interpreter.HasLoop():
 		u.pythons.files.Add(1)
-	case isUnknown:
+	case unknown != nil:
 		u.pythons.note(w, unknown)
 		isNeeded = w.stacks > 0 // else the programs say when it is
 	}
 	u.put(w.id, table, interpreter, err, isNeeded)
 }
 
-// put stores a table for the programs, and what the file has of a Python interpreter, if anything; err is why there is no table. isNeeded: stacks need it now.
-func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, in *python.Interpreter, err error, isNeeded bool) {
+// put stores a table for the programs, and the interpreter in its file, if any; err is why there is no table. isNeeded: stacks need it now.
+func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, in bpf.Interpreter, err error, isNeeded bool) {
 	if u.stopped.Load() {
 		return
 	}

@@ -63,7 +63,7 @@ func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame
 }
 
 func frameFields() []field[frameRow] {
-	places := []string{records.User: "user", records.Kernel: "kernel", records.Python: "python", records.Awaiting: "awaiting"}
+	places := []string{records.User: "user", records.Kernel: "kernel", records.Python: "python", records.Awaiting: "awaiting", records.Ruby: "ruby"}
 	known := func(s string) (string, bool) { return s, s != "" }
 	return []field[frameRow]{
 		integer("stack_id", func(r *frameRow) int64 { return r.stack }),

@@ -21,6 +21,7 @@ const (
 	categoryIdle
 	categoryPython
 	categoryAwaiting
+	categoryRuby
 )
 
 // categoryInfo is a category of the profile. Colours are words of the format; the user interface hides the samples of
@@ -41,6 +42,7 @@ func categories() []categoryInfo {
 		categoryIdle:     {"Idle", "transparent", nil},
 		categoryPython:   {"Python", "blue", nil},
 		categoryAwaiting: {"Awaiting", "purple", nil},
+		categoryRuby:     {"Ruby", "red", nil},
 	}
 	for _, c := range blockedClasses() {
 		info[categoryBlocked].subcategories = append(info[categoryBlocked].subcategories, c.String())

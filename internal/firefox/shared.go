@@ -198,6 +198,8 @@ func (s *shared) stack(of *tracks.Stack) *known {
 			c = categoryAwaiting
 		case f.IsPython():
 			c = categoryPython
+		case f.IsRuby():
+			c = categoryRuby
 		}
 		for _, one := range s.framesOf(f, c) {
 			k.node = s.child(k.node, one)

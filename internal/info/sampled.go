@@ -214,7 +214,7 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 	if cut = stacks.EndsEarly(f.end, stack.Cut, max(user, len(stack.Frames)-user), cut); cut {
 		f.deep = false
 	}
-	ends = stacks.OutermostNative(ends, user, func(i int) bool { return l.isPython(stack.Frames[i]) })
+	ends = stacks.OutermostNative(ends, user, func(i int) bool { return l.isInterpreted(stack.Frames[i]) })
 	seen := make(map[*ModuleCount]int)
 	for i, id := range stack.Frames {
 		frame := l.stream.Frame(id)
@@ -245,13 +245,13 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 	return f
 }
 
-func (l *eventReader) isPython(id uint32) bool {
+func (l *eventReader) isInterpreted(id uint32) bool {
 	frame := l.stream.Frame(id)
 	if frame == nil {
 		return false
 	}
 	m := l.stream.Module(frame.Module)
-	return m != nil && m.IsPython()
+	return m.IsInterpreted()
 }
 
 // function returns the function that a frame's code belongs to, without inlined functions; empty if not known.

@@ -22,13 +22,14 @@ const (
 	catMark
 	catPython
 	catAwaiting
+	catRuby
 )
 
 func categoryNames() []string {
 	return []string{
 		catRecording: "recording", catOnCPU: "ONCPU", catOffCPU: "OFFCPU", catIdle: "IDLE", catWaking: "WAKING", catWakee: "WAKEE",
 		catPreemptor: "PREEMPTOR", catForking: "FORKING", catForked: "FORKED", catExec: "EXEC", catRename: "RENAME", catExit: "EXIT",
-		catTimer: "TIMER", catStack: "STACK", catMark: "MARK", catPython: "PYTHON", catAwaiting: "AWAITING",
+		catTimer: "TIMER", catStack: "STACK", catMark: "MARK", catPython: "PYTHON", catAwaiting: "AWAITING", catRuby: "RUBY",
 	}
 }
 

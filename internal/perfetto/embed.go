@@ -43,6 +43,8 @@ func embeddedFunctions(stack *tracks.Stack) (all []embeddedFunction) {
 			in = catAwaiting
 		case frame.IsPython():
 			in = catPython
+		case frame.IsRuby():
+			in = catRuby
 		}
 		all = append(all, embeddedFunction{name, in})
 	}

@@ -26,6 +26,7 @@ const (
 	Kernel
 	Python
 	Awaiting // a coroutine of Python that does not run
+	Ruby
 )
 
 // Frame is one function on a stack. Strings are valid UTF-8.
@@ -54,6 +55,8 @@ func (f *Frame) AppendName(b []byte) []byte {
 		b = append(b, "[Py] "...)
 	case Awaiting:
 		b = append(b, "[Await] "...)
+	case Ruby:
+		b = append(b, "[Rb] "...)
 	default:
 		b = append(b, "[U] "...)
 	}
@@ -64,7 +67,7 @@ func (f *Frame) AppendName(b []byte) []byte {
 		return append(append(b, f.Function...), " (inlined)"...)
 	}
 	b = append(b, f.Function...)
-	if f.Offset != 0 && f.Place != Python && f.Place != Awaiting {
+	if f.Offset != 0 && f.Place != Python && f.Place != Awaiting && f.Place != Ruby {
 		b = strconv.AppendUint(append(b, "+0x"...), f.Offset, 16)
 	}
 	return b
@@ -191,6 +194,8 @@ func (s *Stacks) describe(f *format.Frame) []Frame {
 		switch {
 		case m.IsAwaiting():
 			place = Awaiting
+		case m.IsRuby():
+			place = Ruby
 		case m.IsPython():
 			place = Python
 		}

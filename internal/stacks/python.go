@@ -26,8 +26,8 @@ const (
 	NoPython       = "no-py"
 
 	// PythonUsage describes the words of -e, and NoPythonUsage the flag.
-	PythonUsage   = pythonOnly + ": of the program's part of stacks that have functions of Python, only these. " + pythonCombined + " (the default): functions of Python in place of the interpreter's loop, with the native functions between them. " + pythonRunning + ": without coroutines of Python whose tasks await the running one."
-	NoPythonUsage = "Show the interpreter's loop instead of functions of Python, as in a recording with -f no-py-stacks."
+	PythonUsage   = pythonOnly + ": of the program's part of stacks that have functions of Python or Ruby, only these. " + pythonCombined + " (the default): functions of Python and Ruby in place of the interpreter's loop, with the native functions between them. " + pythonRunning + ": without coroutines of Python whose tasks await the running one."
+	NoPythonUsage = "Show the interpreter's loop instead of functions of Python and Ruby, as in a recording with -f no-py-stacks,no-ruby-stacks."
 )
 
 // PythonWords are the words of -e.
@@ -77,12 +77,12 @@ func (v PythonView) Frames(to []uint32, s *format.Stack, defs Definitions) (fram
 		if f != nil {
 			m = defs.Module(f.Module)
 		}
-		isPython := m.IsPython()
+		isInterpreted := m.IsInterpreted()
 		switch {
 		case base != PythonHidden && v != base && m.IsAwaiting():
-		case base == PythonCombined || isPython == (base == PythonOnly):
+		case base == PythonCombined || isInterpreted == (base == PythonOnly):
 			to = append(to, id)
-		case isPython && f.Loop != 0:
+		case isInterpreted && f.Loop != 0:
 			to = append(to, f.Loop)
 		}
 	}

@@ -59,7 +59,7 @@ func (n *namer) needsName(f *format.Frame, m *format.Module) bool {
 		return false
 	}
 	switch format.ModuleKind(m.Kind) {
-	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN, format.ModuleKind_MODULE_PYTHON, format.ModuleKind_MODULE_PYTHON_AWAITING:
+	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN, format.ModuleKind_MODULE_PYTHON, format.ModuleKind_MODULE_PYTHON_AWAITING, format.ModuleKind_MODULE_RUBY:
 		return false
 	}
 	return n.again || len(f.Lines) == 0

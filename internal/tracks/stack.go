@@ -61,6 +61,9 @@ func (f *Frame) Lines() []*format.Line {
 // IsPython reports whether it is a function of Python.
 func (f *Frame) IsPython() bool { return f.Module.IsPython() }
 
+// IsRuby reports whether it is a method or block of Ruby.
+func (f *Frame) IsRuby() bool { return f.Module.IsRuby() }
+
 // Functions returns the names of all functions on the stack, outermost first.
 func (s *Stack) Functions() []string {
 	var all []string

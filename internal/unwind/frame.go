@@ -62,3 +62,14 @@ func (e *entry) frame(address uint64) (Frame, bool) {
 	}
 	return frame, known
 }
+
+// Functions returns the ranges of addresses that entries of a file's call frame information are of, each of one function or of a part of it.
+func Functions(f *elf.File) (all [][2]uint64, err error) {
+	defer symbol.RecoverTo(&err, "read call frame information")
+	s, err := framesOf(f)
+	if err != nil {
+		return nil, err
+	}
+	_ = s.entries(func(e entry) { all = append(all, [2]uint64{e.begin, e.end}) }) // entries before malformed bytes are used
+	return all, nil
+}

@@ -20,7 +20,7 @@ type Stored struct {
 }
 
 const (
-	indexName = "files-3" // files-2 did not have the module that runs tasks as a part of an interpreter
+	indexName = "files-4" // files-2 did not have the module that runs tasks as a part of an interpreter, nor interpreters of Ruby
 	// maxStored is the number of files in an index.
 	maxStored = 512
 )

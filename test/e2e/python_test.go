@@ -134,7 +134,7 @@ func addPython(all map[int32][]takenStack, r *format.Reader, task format.TaskID,
 			name = string(frame.Lines[0].Function)
 		}
 		text = append(text, name)
-		if m := r.Module(frame.Module); m.IsPython() {
+		if m := r.Module(frame.Module); m.IsInterpreted() {
 			s.frames = append(s.frames, pythonFrame{name, string(frame.Lines[0].File), frame.Lines[0].Line, m.IsAwaiting()})
 		}
 		if len(s.frames) > 0 {

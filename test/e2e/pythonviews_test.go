@@ -267,7 +267,7 @@ func decode(t *testing.T, b []byte, to any) {
 func TestFramesMayLieAboutTheLoop(t *testing.T) {
 	for _, c := range []struct{ from, to, says string }{
 		{"offset=0x300001 loop=2", "offset=0x300001 loop=4", "frame 6 stands in place of frame 4, which stands in place of another one"},
-		{"offset=0x1400\n", "offset=0x1400 loop=2\n", "frame 7 stands in place of frame 2, but is none of Python"},
+		{"offset=0x1400\n", "offset=0x1400 loop=2\n", "frame 7 stands in place of frame 2, but is none of an interpreter"},
 		{"offset=0x100001 loop=2", "offset=0x100001 loop=4", "frame 4 stands in place of frame 4, which stands in place of another one"},
 	} {
 		file := filepath.Join(t.TempDir(), "lies.wprof")
@@ -339,7 +339,7 @@ func TestPythonInFlameGraphs(t *testing.T) {
 	}
 	for flag, isThere := range map[string]bool{"-epy-combine": true, "--no-py": false} {
 		svg := string(tools.Run(t, "wprof-flame", "--svg", flag, file))
-		for _, item := range []string{">on CPU, Python<", ">on and off, Python<", ">on CPU, awaiting<"} {
+		for _, item := range []string{">on CPU, Python or Ruby<", ">on and off, Python or Ruby<", ">on CPU, awaiting<"} {
 			if strings.Contains(svg, item) != isThere {
 				t.Errorf("%s: %s is in the legend: %v", flag, item, !isThere)
 			}

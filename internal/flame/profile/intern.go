@@ -305,7 +305,7 @@ func (s *interner) frame(p *stackFrame, kernel bool) FrameID {
 
 func (s *interner) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
 	s.noteLines(f, kernel)
-	d := Frame{Kernel: kernel, Python: m.IsPython(), Awaiting: m.IsAwaiting(), Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
+	d := Frame{Kernel: kernel, Python: m.IsInterpreted(), Awaiting: m.IsAwaiting(), Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
 		if f.Caller && d.Offset > 0 {

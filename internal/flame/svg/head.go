@@ -96,7 +96,7 @@ func (d *drawing) legend() []item {
 	if d.pic.IsEvents {
 		on = "events"
 	}
-	for of, where := range [web.Parts]string{web.Kernel: ", kernel", web.Python: ", Python", web.Awaiting: ", awaiting"} {
+	for of, where := range [web.Parts]string{web.Kernel: ", kernel", web.Python: ", Python or Ruby", web.Awaiting: ", awaiting"} {
 		of := web.Part(of)
 		for _, span := range []struct {
 			from, to, like int

@@ -1,7 +1,7 @@
 // Kinds of frames, their colours, and texts about their time.
 
 const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, python: 5, awaiting: 6, small: 7, wait: 8}; // wait and above: by the class of the wait
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Function of Python', 'Coroutine that awaits', 'Small frames, with all above them',
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Function of Python or Ruby', 'Coroutine that awaits', 'Small frames, with all above them',
   ...Array(32).fill('What threads waited for')];
 
 const isFunction = (kind) => kind === KIND.user || kind === KIND.kernel || kind === KIND.python || kind === KIND.awaiting;

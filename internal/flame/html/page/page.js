@@ -104,7 +104,7 @@ class Page {
         item('grew, by share of the whole', ...steps.map(change)), item('width: the larger of both'));
     } else at('#colours').replaceChildren(
       item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
-      item('off CPU, kernel', user(9)), ...(profile.nameKind.includes(KIND.python) ? [item('on CPU, Python', user(26)), item('off CPU, Python', user(18))] : []),
+      item('off CPU, kernel', user(9)), ...(profile.nameKind.includes(KIND.python) ? [item('on CPU, Python or Ruby', user(26)), item('off CPU, Python or Ruby', user(18))] : []),
       ...(profile.nameKind.includes(KIND.awaiting) ? [item('on CPU, awaiting', user(35)), item('off CPU, awaiting', user(27))] : []),
       ...this.#waits().map(([kind, name]) => item(name, palette.tones[`wait-${kind - KIND.wait}`].fill)), item('process, thread or CPU', palette.tones.root.fill),
       item('runnable', palette.tones.delay.fill),
