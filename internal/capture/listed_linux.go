@@ -71,7 +71,7 @@ func listSources() []*listed {
 		&listed{Name: namePMU, Flag: "-S " + namePMU + "=EVENT[@RATE]", Shows: "samples of events of performance counters and of tracepoints, with stacks"},
 	)
 	all = append(all, listFeatures()...)
-	all = append(all, &listed{Name: pythonFeature, Flag: "-f " + pythonFeature + "[=PID|NAME]", Shows: "functions of Python 3.8 to 3.13 in user stacks"},
+	all = append(all, &listed{Name: pythonFeature, Flag: "-f " + pythonFeature + "[=PID|NAME]", Shows: "functions of Python 3.8 to 3.15 in user stacks"},
 		&listed{Name: rubyFeature, Flag: "-f " + rubyFeature + "[=PID|NAME]", Shows: "methods of Ruby 3.1 and 3.3 in user stacks"})
 	return append(all, &listed{Name: tracepoint.Feature, Flag: "-f " + tracepoint.Feature + "=GROUP:NAME", Shows: "any tracepoint, with all its fields",
 		programs: bpf.TracepointPrograms(), types: []string{measuredTracepoint}})
