@@ -27,7 +27,9 @@ type Interpreter struct {
 }
 
 // HasLoop reports whether the file has the code that executes functions; one with Python's module _asyncio may not.
-func (in Interpreter) HasLoop() bool { return in.Ruby != nil || in.Python != nil && len(in.Python.Loops) > 0 }
+func (in Interpreter) HasLoop() bool {
+	return in.Ruby != nil || in.Python != nil && len(in.Python.Loops) > 0
+}
 
 // interprets reports whether frames of any interpreter are taken.
 func (o *Options) interprets() bool { return o.Unwind.Python.On || o.Unwind.Ruby.On }
