@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"bytes"
+	"debug/elf"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,4 +89,63 @@ func checkRubyChildren(t *testing.T, children []int32, taken map[int32][]takenSt
 	if named < len(children)*9/10 || len(children) == 0 {
 		t.Errorf("%d of %d children have a stack of where they waited", named, len(children))
 	}
+}
+
+// What a process has in the place of the virtual machine's memory does no more than to make frames that are none.
+func TestProcessesMayLieAboutRuby(t *testing.T) {
+	tools.NeedPrivilege(t)
+	libraries, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.*")
+	if len(libraries) == 0 {
+		t.Skip("ruby is not installed")
+	}
+	dir := t.TempDir()
+	liar, capture := filepath.Join(dir, "rubyliar"), filepath.Join(dir, "liar.wprof")
+	if out, err := exec.Command("gcc", "-O1", "-o", liar, "testdata/rubyliar.c", "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	tools.Run(t, "wprof-record", "-f", "ruby-stacks=rubyliar", "-Stimer=1khz", "--stacks=+offcpu", "--offcpu-min=0", "-o", capture, "--", liar, libraries[0],
+		fmt.Sprint(rubyVariable(t, libraries[0])))
+	stacks, deepest := 0, 0
+	for _, all := range pythonStacksOf(t, capture) {
+		for _, s := range all {
+			if len(s.frames) > 0 {
+				stacks++
+				deepest = max(deepest, len(s.frames))
+			}
+		}
+	}
+	t.Logf("%d stacks with up to %d frames", stacks, deepest)
+	if stacks < 20 || deepest < 100 {
+		t.Errorf("%d stacks have frames, the deepest %d: too few for a test", stacks, deepest)
+	}
+	for line := range bytes.Lines(tools.Run(t, "wprof-json", capture)) {
+		if !json.Valid(line) {
+			t.Fatalf("a line is no JSON: %.200q", line)
+		}
+	}
+}
+
+// rubyVariable is the address in a library of what describes the thread-local variable with the execution context.
+func rubyVariable(t *testing.T, library string) uint64 {
+	t.Helper()
+	f, err := os.Open(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in, err := ruby.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := elf.NewFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parsed.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			return in.Context - (p.Off - p.Vaddr)
+		}
+	}
+	t.Fatalf("%s has no code", library)
+	return 0
 }
