@@ -93,7 +93,7 @@ func chunksOf(ringBytes int) (count, shift int) {
 
 // slack is the room after each chunk: more than the largest record.
 func (o *Options) slack() int {
-	if o.Unwind.Python.On {
+	if o.interprets() {
 		return pythonSlack
 	}
 	return chunkSlack

@@ -57,6 +57,10 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 			OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}, Sources: sources.All(),
 			Unwind: Unwinding{Tables: true, Counts: true, Python: Python{On: true, Name: "python*"}},
 		}, nil},
+		"all stacks, with Ruby's frames": {Options{
+			OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
+			Unwind: Unwinding{Tables: true, Ruby: Python{On: true}},
+		}, nil},
 		"off-CPU stacks at the departure, by tables": {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}, Place: AtDeparture}, Unwind: Unwinding{Tables: true}}, nil},
 		"all stacks at the departure, one ring, with filters of every kind": {Options{
 			Rings: 1, OffCPU: OffCPU{Stacks: both, Place: AtDeparture}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
